@@ -1,4 +1,4 @@
-"""First runs: each in a new process with a new Spark session, as a job that is submitted runs its queries."""
+"""First runs: each runs one query in a new process with a new Spark session, as a submitted job does."""
 
 from __future__ import annotations
 
@@ -31,31 +31,33 @@ def first_runs(
 ) -> dict[str, dict[str, EngineResult]]:
     """Run each query ``rounds`` times on each engine, in a new process each time; return the results by query and engine.
 
-    The engines take turns in going first, within the rounds of a query and from one query to the next. The time starts when
-    the session exists, and includes ``kq.enable``. Answers are compared with Spark's.
+    Engines other than Spark and kquery are ignored. The two take turns in going first, from one round of a query to the next
+    and from one query to the next. The time starts when the session exists, and includes ``kq.enable`` for a step. Answers
+    are compared with Spark's. ``say`` receives one line for each query.
     """
     names = [name for name in engines if name in IN_SESSION_ENGINES]
-    found: dict[str, dict[str, EngineResult]] = {}
+    results_by_query: dict[str, dict[str, EngineResult]] = {}
     for number, query in enumerate(queries):
         results = {name: EngineResult("ok") for name in names}
         for round_number in range(rounds):
-            turn = names[:: -1 if (number + round_number) % 2 else 1]
-            tables_of_round: dict[str, pa.Table] = {}
-            for name in turn:
-                results[name] = _run_once(query, name, settings, tables, results[name], tables_of_round)
-            if "spark" in tables_of_round:
-                answers.keep(query.name, tables_of_round.pop("spark"))
-            for name, table in tables_of_round.items():
+            engine_order = names[:: -1 if (number + round_number) % 2 else 1]
+            collected: dict[str, pa.Table] = {}
+            for name in engine_order:
+                results[name] = _run_once(query, name, settings, tables, results[name], collected)
+            if "spark" in collected:
+                answers.keep(query.name, collected.pop("spark"))
+            for name, table in collected.items():
                 results[name] = _compared(results[name], answers.get(query.name), table)
-        found[query.name] = results
+        results_by_query[query.name] = results
         say(
-            f"{query.name}, first run: " + ", ".join(f"{name} {_shown(one)}" for name, one in results.items())
+            f"{query.name}, first run: "
+            + ", ".join(f"{name} {_time_or_failure(one)}" for name, one in results.items())
         )
-    return found
+    return results_by_query
 
 
 def with_first_runs(warm: EngineResult, first: EngineResult | None) -> EngineResult:
-    """The result of an engine with the times of its first runs; if one of these failed, the result is that failure."""
+    """Add the times of first runs to an engine's result; if a first run failed, return its failure as the result."""
     if first is None:
         return warm
     if warm.status == "ok" and first.status != "ok":
@@ -68,12 +70,12 @@ def _run_once(
     name: str,
     settings: Settings,
     tables: Sequence[Table],
-    before: EngineResult,
+    previous: EngineResult,
     collected: dict[str, pa.Table],
 ) -> EngineResult:
-    """One run in a new process; its rows go to ``collected``. An engine that failed before is not run again."""
-    if before.status != "ok":
-        return before
+    """Run a query in a new process and put its rows into ``collected``, unless a previous run of the engine failed."""
+    if previous.status != "ok":
+        return previous
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, name, settings, tables, query))
@@ -81,21 +83,21 @@ def _run_once(
     theirs.close()
     try:
         if not ours.poll(_ANSWER_SECONDS):
-            return replace(before, status="error", detail=f"no answer within {_ANSWER_SECONDS:.0f} s")
+            return replace(previous, status="error", detail=f"no answer within {_ANSWER_SECONDS:.0f} s")
         answered, answer = ours.recv()
     except EOFError:
         process.join()
-        return replace(before, status="error", detail=f"the process ended (exit code {process.exitcode})")
+        return replace(previous, status="error", detail=f"the process ended (exit code {process.exitcode})")
     finally:
         ours.close()
         process.join(60)
         if process.is_alive():
             process.kill()
     if not answered:
-        return replace(before, status="error", detail=str(answer))
+        return replace(previous, status="error", detail=str(answer))
     data, seconds = answer
     collected[name] = pa.ipc.open_stream(data).read_all()
-    return replace(before, first_seconds=(*before.first_seconds, seconds))
+    return replace(previous, first_seconds=(*previous.first_seconds, seconds))
 
 
 def _compared(result: EngineResult, expected: pa.Table | None, actual: pa.Table) -> EngineResult:
@@ -106,7 +108,7 @@ def _compared(result: EngineResult, expected: pa.Table | None, actual: pa.Table)
 
 
 def _serve(pipe: Connection, name: str, settings: Settings, tables: Sequence[Table], query: Query) -> None:
-    """The life of the new process: a session, one query, its rows and seconds."""
+    """Run one query in a session of the new process, and send its rows and seconds, or its error."""
     spark = None
     try:
         spark = session(
@@ -128,7 +130,7 @@ def _serve(pipe: Connection, name: str, settings: Settings, tables: Sequence[Tab
             spark.stop()
 
 
-def _shown(result: EngineResult) -> str:
+def _time_or_failure(result: EngineResult) -> str:
     return (
         f"{result.first * 1000:,.0f} ms" if result.first is not None else f"{result.status}: {result.detail}"
     )

@@ -114,7 +114,7 @@ def _ratio(value: float) -> str:
 
 
 def size_text(total_bytes: int) -> str:
-    """Return a number of bytes in GB, or in MB below 0.1 GB."""
+    """Format a number of bytes in GB, or in MB below 0.1 GB."""
     return f"{total_bytes / 1e9:.1f} GB" if total_bytes >= 1e8 else f"{total_bytes / 1e6:.0f} MB"
 
 

@@ -97,7 +97,7 @@ def memory_lines(before: Results, after: Results) -> list[str]:
 def result_table(results: Results) -> Table:
     """One line a query: every engine's median, how many times as long Spark takes as our engine, its share of the plan.
 
-    If there were first runs in new processes, their medians and ratio follow.
+    With first runs in new processes, their medians and ratio follow.
     """
     table = Table(title=f"{results.suite}, scale {results.scale:g}: warm medians in ms")
     table.add_column("query")
@@ -105,8 +105,8 @@ def result_table(results: Results) -> Table:
         table.add_column(engine, justify="right")
     table.add_column("ratio", justify="right")
     table.add_column("covered", justify="right")
-    first = bool(results.first_ratios())
-    for heading in ("first spark", "first kquery", "first ratio") if first else ():
+    has_first_runs = bool(results.first_ratios())
+    for heading in ("first spark", "first kquery", "first ratio") if has_first_runs else ():
         table.add_column(heading, justify="right")
     for query in results.queries:
         cells = []
@@ -117,17 +117,19 @@ def result_table(results: Results) -> Table:
         ratio = query.ratio("spark", "kquery")
         decision = query.engines["kquery"].decision if "kquery" in query.engines else {}
         share = f"{decision['coverage']:.0%}" if decision.get("accelerated") else "no" if decision else ""
-        table.add_row(query.name, *cells, _times(ratio), share, *(_first_cells(query) if first else ()))
+        table.add_row(
+            query.name, *cells, _ratio(ratio), share, *(_first_cells(query) if has_first_runs else ())
+        )
     return table
 
 
 def _first_cells(query: QueryResult) -> list[str]:
     medians = [one.first if (one := query.engines.get(name)) else None for name in ("spark", "kquery")]
     shown = ["" if median is None else _milliseconds(median) for median in medians]
-    return [*shown, _times(query.first_ratio("spark", "kquery"))]
+    return [*shown, _ratio(query.first_ratio("spark", "kquery"))]
 
 
-def _times(ratio: float | None) -> str:
+def _ratio(ratio: float | None) -> str:
     return "" if ratio is None else f"{ratio:.2f}x"
 
 

@@ -20,8 +20,8 @@ class EngineResult:
 
     status: only the times of "ok" count: the answer was compared, and equals that of Spark. "wrong": it differs.
     "unchecked": there was no answer of Spark to compare with. detail: the difference, the error or the reason.
-    cold_seconds: the first run, which also is the compared one. warm_seconds: every run after it. first_seconds: runs in
-    new processes, if there were any.
+    cold_seconds: the first run, which also is the compared one. warm_seconds: every run after it. first_seconds:
+    first runs, each in a new process, if there were any.
     shuffle_bytes: written to shuffles by one warm run. memory: peak bytes of driver, JVM, workers while it ran.
     decision: for our engine, what it took and why it left the rest.
     """
@@ -44,7 +44,7 @@ class EngineResult:
 
     @property
     def first(self) -> float | None:
-        """The median of the first runs in new processes, None without them or unless the answer is right."""
+        """The median of the first runs in new processes; None if there were none or the answer is not right."""
         return statistics.median(self.first_seconds) if self.status == "ok" and self.first_seconds else None
 
     @property
@@ -79,7 +79,7 @@ class QueryResult:
         return a / b if a is not None and b else None
 
     def first_ratio(self, base: str, other: str) -> float | None:
-        """``ratio`` of the first runs in new processes; None without them."""
+        """The ``ratio`` of the first runs in new processes; None if there were none."""
         a, b = (self.engines[name].first if name in self.engines else None for name in (base, other))
         return a / b if a is not None and b else None
 
@@ -115,7 +115,7 @@ class Results:
         return {name: ratio for name, ratio in found if ratio is not None}
 
     def first_ratios(self, base: str = "spark", other: str = "kquery") -> dict[str, float]:
-        """The ratio of every query of its first runs, as far as there are any."""
+        """The ratio of the first runs of every query that has any."""
         found = ((query.name, query.first_ratio(base, other)) for query in self.queries)
         return {name: ratio for name, ratio in found if ratio is not None}
 

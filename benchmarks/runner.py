@@ -37,8 +37,8 @@ class Plan:
     """What to run. ``users``: how many at once share the session in a throughput test afterwards; 1 means none.
 
     ``runs``: warm ones of a query and engine. ``seconds``: short queries of Spark and the engine are run more often, until
-    their warm runs have taken so long together, as medians of a few runs of 50 ms tell little. ``first``: first runs of a
-    query on Spark and on the engine, each in a new process.
+    their warm runs have taken so long together, as medians of a few runs of 50 ms tell little. ``first``: the number of
+    first runs of a query on Spark and on the engine, each in a new process.
     """
 
     suite: Suite
@@ -64,7 +64,7 @@ def run(plan: Plan, say: Say = lambda line: None) -> Results:
     settings: dict[str, str] = {}
     throughput: dict[str, Any] = {}
     spark: SparkSession | None = None
-    first = (
+    first_results = (
         first_runs(plan.queries, plan.engines, plan.first, plan.settings, tables, answers, say)
         if plan.first
         else {}
@@ -82,9 +82,9 @@ def run(plan: Plan, say: Say = lambda line: None) -> Results:
     finally:
         if spark is not None:
             spark.stop()
-    for name, by_query in first.items():
+    for name, by_engine in first_results.items():
         found[name] |= {
-            engine: with_first_runs(found[name][engine], result) for engine, result in by_query.items()
+            engine: with_first_runs(found[name][engine], result) for engine, result in by_engine.items()
         }
     return Results(
         suite=plan.suite.name,
@@ -113,8 +113,9 @@ def run(plan: Plan, say: Say = lambda line: None) -> Results:
 
 
 def query_count(plan: Plan) -> int:
-    """How many lines ``run`` says: one a query of the engines that share a session, one of each other engine, and one of
-    the first runs.
+    """Return the number of lines that ``run`` reports.
+
+    Each query has one for the engines that share a session, one for each other engine, and one for its first runs.
     """
     others = sum(name not in IN_SESSION for name in plan.engines)
     return len(plan.queries) * (others + (others < len(plan.engines)) + bool(plan.first))
@@ -301,7 +302,7 @@ def _throughput(
         "kquery": KqueryEngine(spark, plan.settings),
     }
     engines = [name for name in IN_SESSION if name in plan.engines]
-    # settings and kq.enable belong to the session all users share, so queries with their own and steps are left out
+    # settings and kq.enable belong to the session that all users share: steps and queries with settings are excluded
     right = [
         query
         for query in plan.queries

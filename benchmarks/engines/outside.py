@@ -60,7 +60,7 @@ class OutsideEngine:
     def run(self, query: Query) -> Run:
         """Run the query in the child and fetch the result, which no time counts."""
         if query.step is not None:
-            raise Skipped("the DataFrame API of Spark is needed")
+            raise Skipped("the step needs Spark's DataFrame API")
         data, seconds = self._ask("run", query)
         return Run(pa.ipc.open_stream(data).read_all(), seconds)
 

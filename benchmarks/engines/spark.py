@@ -35,10 +35,10 @@ def register(spark: SparkSession, tables: Sequence[Table]) -> None:
 
 
 class _InSession:
-    """A query from its text to Arrow in this process, built anew for every run.
+    """Runs a query from its SQL to an Arrow table in this process, or a step to the end of its action.
 
-    A second action on the same DataFrame would find the shuffle files of the first and look several times faster.
-    ``tables``: the files that the steps of a suite read; they write to a directory beside the first of them.
+    Every run builds its DataFrames anew: a second action on the same DataFrame would find the shuffle files of the first and
+    look several times faster. ``tables``: the files that steps read; steps write to a directory beside the first table.
     """
 
     name = ""
@@ -69,7 +69,7 @@ class _InSession:
             return Run(table, seconds, ready - parsed, self._stages.shuffled_since(first))
 
     def _run_step(self, step: Step, first_stage: int) -> Run:
-        """Run a step to the end of its action; what it wrote is read back after its time is taken."""
+        """Run a step; its time ends with its action, before the files that it wrote are read back."""
         paths = {table.name: str(table.path) for table in self._tables}
         out = self._tables[0].path.parent / "_output" / self.name
         shutil.rmtree(out, ignore_errors=True)
@@ -90,7 +90,7 @@ class _InSession:
         return nullcontext()
 
     def _planning_seconds(self) -> float | None:
-        """The time that the engine planned in the latest step; None for Spark."""
+        """The planning time of the engine in the latest step; None for Spark."""
         return None
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ class KqueryEngine(_InSession):
     def decision(self, query: Query) -> dict[str, Any]:
         """What becomes of the query: whether ``auto`` picks the engine, coverage, what falls back to Spark, the verdict.
 
-        For a step: the same of the plans of its actions in the latest run.
+        For a step: the same for its actions in the latest run, and where each of them ran.
         """
         if query.step is not None:
             return _step_decision(self._events)
@@ -139,7 +139,7 @@ class KqueryEngine(_InSession):
 
     @contextmanager
     def _actions(self) -> Iterator[None]:
-        # a variable of its own type: the option is one of the two words that the command line accepts
+        # typed as a plain callable: the command line has checked ``when``, whose type here is str
         enable: Callable[..., None] = kq.enable
         self._events = []
         stop_observing = kq.on_query(self._events.append)
@@ -160,7 +160,7 @@ IN_SESSION_ENGINES: dict[str, type[_InSession]] = {
 
 
 def _step_decision(events: Sequence[QueryEvent]) -> dict[str, Any]:
-    """The facts of ``KqueryEngine.decision`` from the events of a step's actions, and the place where each action ran."""
+    """Return the facts of ``KqueryEngine.decision`` and the places from the events of a step's actions."""
     planned = [event for event in events if event.kind == "planned"]
     failures = [event.failure for event in events if event.failure]
     sentences = [sentence for event in planned for sentence in event.sentences]
@@ -180,9 +180,10 @@ def _step_decision(events: Sequence[QueryEvent]) -> dict[str, Any]:
 
 
 def _places(events: Sequence[QueryEvent]) -> list[str]:
-    """Where each planned action ran: the place of the event that ended it, or the planned place if none did.
+    """Return where each planned action ran: the place in the event of its end, or the planned place without such an event.
 
-    If the engine only gains where the driver collects the rows, Spark computes the rows of a write.
+    A plan that is "Not accelerated" may still name an engine place: there the engine runs actions that collect the rows, but
+    Spark computes the rows of a write.
     """
     places: list[str] = []
     declined = False

@@ -1,1 +1,1 @@
-"""Jobs as people write them in PySpark: generated sources, the steps, and the comparison of what they write."""
+"""The pipelines suite: generated sources, jobs as people write them in PySpark, and the comparison of their results."""

@@ -74,7 +74,7 @@ def json_explode(spark: SparkSession, paths: Paths, out: str) -> Any:
 
 @STEPS
 def dedupe_seven_keys(spark: SparkSession, paths: Paths, out: str) -> None:
-    """Keep the latest version of each order line by ``row_number`` over seven keys, and write the wide rows."""
+    """Keep the latest version of each order line by ``row_number`` over seven sort keys, and write the wide rows."""
     latest = Window.partitionBy("order_id", "line").orderBy(
         F.col("updated_at").desc(),
         F.col("shipped_at").desc_nulls_last(),
@@ -90,7 +90,7 @@ def dedupe_seven_keys(spark: SparkSession, paths: Paths, out: str) -> None:
 
 @STEPS
 def dedupe_one_key(spark: SparkSession, paths: Paths, out: str) -> Any:
-    """Keep the last loaded version of each order line by ``row_number`` over one key, and report by status."""
+    """Keep the last loaded version of each order line by ``row_number`` over one sort key, and report by status."""
     latest = Window.partitionBy("order_id", "line").orderBy(F.col("load_id").desc())
     lines = orders(spark, paths).withColumn("rn", F.row_number().over(latest)).filter(F.col("rn") == 1)
     return (
@@ -108,7 +108,7 @@ def drop_duplicates_count(spark: SparkSession, paths: Paths, out: str) -> int:
 
 @STEPS
 def regex_and_dates(spark: SparkSession, paths: Paths, out: str) -> Any:
-    """Extract domains, digits, and networks by regular expressions, parse dates, and aggregate by month."""
+    """Extract parts of strings by regular expressions, parse dates, and aggregate by domain and month."""
     cleaned = (
         orders(spark, paths)
         .withColumn("domain", F.regexp_extract("email", r"@([a-z]+)\.", 1))
@@ -131,7 +131,7 @@ def regex_and_dates(spark: SparkSession, paths: Paths, out: str) -> Any:
 
 @STEPS
 def union_sources(spark: SparkSession, paths: Paths, out: str) -> Any:
-    """Align the schemas of order lines and of purchases in the click stream, and total both by day and country."""
+    """Align the schemas of order lines and of purchases in the click stream, and aggregate their union."""
     shop = orders(spark, paths).select(
         F.lit("orders").alias("source"),
         "customer_id",
@@ -162,10 +162,10 @@ def union_sources(spark: SparkSession, paths: Paths, out: str) -> Any:
 
 @STEPS
 def word_count(spark: SparkSession, paths: Paths, out: str) -> Any:
-    """Split the notes into words, and list the hundred most frequent ones."""
-    found = orders(spark, paths).select(F.explode(F.split(F.lower("note"), r"[ ,]+")).alias("word"))
+    """Split the notes into words, and list the hundred most frequent long ones."""
+    split = orders(spark, paths).select(F.explode(F.split(F.lower("note"), r"[ ,]+")).alias("word"))
     return (
-        found.filter(F.length("word") > 4)
+        split.filter(F.length("word") > 4)
         .groupBy("word")
         .count()
         .orderBy(F.col("count").desc(), "word")
@@ -177,5 +177,5 @@ def word_count(spark: SparkSession, paths: Paths, out: str) -> Any:
 @STEPS
 def filter_count(spark: SparkSession, paths: Paths, out: str) -> int:
     """Count the clicks that match a condition."""
-    found = clicks(spark, paths).filter((F.col("device") == "phone") & (F.col("duration_ms") > 30_000))
-    return found.count()
+    matching = clicks(spark, paths).filter((F.col("device") == "phone") & (F.col("duration_ms") > 30_000))
+    return matching.count()

@@ -1,10 +1,11 @@
-"""The sources of the pipelines suite: wide orders (CSV), clicks (Parquet), customers (JSON), stores, and a customer history.
+"""Generates the sources of the pipelines suite: wide orders and stores (CSV), clicks and a customer history (Parquet),
+customers (JSON).
 
 The same scale gives the same rows on every machine with the same numpy: only uniform random numbers are drawn, and
 everything else is arithmetic. DuckDB writes the CSV and the JSON; pyarrow writes the Parquet files with Spark's timestamps.
 
-Properties that the steps need: order lines that were loaded twice, NULLs in strings, decimals, and timestamps, customers
-who buy more than others, visits with clicks a few minutes apart, attributes of customers that change.
+The steps need these properties: some order lines are loaded twice; strings, decimals, and timestamps have NULLs; some
+customers buy more than others; the clicks of a visit are a few minutes apart; attributes of customers change.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ STORES_DDL = "store_id INT, store STRING, region STRING, opened STRING"
 
 
 def generate(directory: Path, scale: float) -> tuple[Table, ...]:
-    """Write the sources of a scale below ``directory``; a directory that is complete is left as it is."""
+    """Write the sources at a scale below ``directory``, unless they are complete there; return their tables."""
     orders = max(1000, round(ORDERS_AT_SCALE_1 * scale))
     customers = max(50, round(CUSTOMERS_AT_SCALE_1 * scale))
     options = {"orders": orders, "customers": customers, "version": _VERSION}
@@ -70,15 +71,15 @@ def generate(directory: Path, scale: float) -> tuple[Table, ...]:
     for table in tables:
         shutil.rmtree(table.path, ignore_errors=True)
         table.path.mkdir(parents=True)
-    _write_text(_stores(), directory / "stores" / "part-00000.csv")
+    _write_csv_or_json(_stores(), directory / "stores" / "part-00000.csv")
     _write_customers(directory, customers)
     _write_history(directory, customers)
     for number, (start, stop) in enumerate(_ranges(orders, _FILES)):
-        chunks = [_orders(a, b, customers) for a, b in _chunks(start, stop)]
-        _write_text(pa.concat_tables(chunks), directory / "orders" / f"part-{number:05d}.csv")
+        chunks = [_order_lines(a, b, customers) for a, b in _chunks(start, stop)]
+        _write_csv_or_json(pa.concat_tables(chunks), directory / "orders" / f"part-{number:05d}.csv")
         chunks = [_clicks(a, b, customers) for a, b in _chunks(start, stop)]
         _write_parquet(pa.concat_tables(chunks), directory / "clicks" / f"part-{number:05d}.snappy.parquet")
-    # written last: a run that was interrupted leaves no manifest and is done again
+    # written last, so that an interrupted run leaves no manifest and the next run generates everything again
     manifest.write_text(json.dumps(options) + "\n")
     return tables
 
@@ -92,8 +93,8 @@ def _chunks(start: int, stop: int) -> list[tuple[int, int]]:
     return [(a, min(a + _CHUNK_ROWS, stop)) for a in range(start, stop, _CHUNK_ROWS)]
 
 
-def _write_text(table: pa.Table, path: Path) -> None:
-    """One CSV file with a header, or one file with a JSON object per line, by the ending of ``path``."""
+def _write_csv_or_json(table: pa.Table, path: Path) -> None:
+    """Write one CSV file with a header, or one file with a JSON object per line, as the suffix of ``path`` says."""
     import duckdb
 
     options = "FORMAT csv, HEADER true" if path.suffix == ".csv" else "FORMAT json"
@@ -104,7 +105,7 @@ def _write_text(table: pa.Table, path: Path) -> None:
 
 
 def _write_parquet(table: pa.Table, path: Path) -> None:
-    """A file as Spark writes it by default: Snappy, INT96 timestamps."""
+    """Write a file as Spark does by default: with Snappy compression and INT96 timestamps."""
     pq.write_table(table, path, compression="snappy", use_deprecated_int96_timestamps=True)
     (path.parent / "_SUCCESS").touch()
 
@@ -112,19 +113,19 @@ def _write_parquet(table: pa.Table, path: Path) -> None:
 # --- Columns ---------------------------------------------------------------------------------------------------------
 
 
-def _select(codes: Ints, values: Sequence[str], nulls: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-    """The strings at ``codes``."""
-    indices = pa.array(codes.astype(np.int32), mask=nulls)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(values)).cast(pa.string())
+def _select(indices: Ints, values: Sequence[str], nulls: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """Return the strings of ``values`` at ``indices``, and NULL where ``nulls`` is true."""
+    nullable_indices = pa.array(indices.astype(np.int32), mask=nulls)
+    return pa.DictionaryArray.from_arrays(nullable_indices, pa.array(values)).cast(pa.string())
 
 
 def _decimal(cents: Ints, precision: int, nulls: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-    """Hundredths that are not negative as ``decimal(precision, 2)``."""
-    words_of_16_bytes = np.zeros((len(cents), 2), dtype=np.int64)
-    words_of_16_bytes[:, 0] = cents
+    """Return ``cents``, which must not be negative, as ``decimal(precision, 2)``."""
+    low_and_high_words = np.zeros((len(cents), 2), dtype=np.int64)
+    low_and_high_words[:, 0] = cents
     valid = None if nulls is None else pa.py_buffer(np.packbits(~nulls, bitorder="little"))
     return pa.Array.from_buffers(
-        pa.decimal128(precision, 2), len(cents), [valid, pa.py_buffer(words_of_16_bytes)]
+        pa.decimal128(precision, 2), len(cents), [valid, pa.py_buffer(low_and_high_words)]
     )
 
 
@@ -133,16 +134,18 @@ def _time(seconds: Ints, nulls: npt.NDArray[np.bool_] | None = None, zone: str |
 
 
 def _string(numbers: Ints, width: int = 0) -> pa.Array:
+    """Return the decimal digits of ``numbers``, with leading zeros up to ``width``."""
     plain = pa.array(numbers).cast(pa.string())
     return pc.utf8_lpad(plain, width, "0") if width else plain
 
 
 def _join(*parts: Any) -> pa.Array:
+    """Concatenate the strings of each row."""
     return pc.binary_join_element_wise(*parts, "")
 
 
 def _mix(numbers: Ints, modulus: int) -> Ints:
-    """Numbers below ``modulus`` that look random and depend only on ``numbers``."""
+    """Hash each of ``numbers`` to a number below ``modulus``: equal numbers get equal results in every table and chunk."""
     mixed = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     return ((mixed >> np.uint64(16)) % np.uint64(modulus)).astype(np.int64)
@@ -151,16 +154,16 @@ def _mix(numbers: Ints, modulus: int) -> Ints:
 # --- Tables ----------------------------------------------------------------------------------------------------------
 
 
-def _orders(start: int, stop: int, customers: int) -> pa.Table:
+def _order_lines(start: int, stop: int, customers: int) -> pa.Table:
     n = stop - start
     rng = np.random.default_rng([61, start])
     load_id = np.arange(start, stop)
-    # a tenth of the lines was loaded before, with an older status
+    # a tenth of the rows load an earlier order line again, with newly drawn values such as status and quantity
     repeated = (rng.random(n) < 0.1) & (load_id > 0)
     line_number = np.where(repeated, rng.integers(0, np.maximum(load_id, 1)), load_id)
     order_id, line = line_number // 3, line_number % 3 + 1
-    customer = _mix(order_id * 2 + 1, 1_000_003) / 1_000_003
-    customer_id = (customer**1.5 * customers).astype(np.int64) + 1
+    fraction = _mix(order_id * 2 + 1, 1_000_003) / 1_000_003
+    customer_id = (fraction**1.5 * customers).astype(np.int64) + 1
     product_id = _mix(line_number * 5 + 2, 5_000)
     country = _mix(customer_id, len(words.COUNTRIES))
     ordered = _START_SECONDS + _mix(order_id * 7 + 3, _DAYS * 86_400)
@@ -169,13 +172,13 @@ def _orders(start: int, stop: int, customers: int) -> pa.Table:
     discounted = rng.random(n) < 0.3
     discount = np.where(discounted, price * quantity // 10, 0)
     tax = (price * quantity - discount) // 5
-    shown_days = ((ordered - _START_SECONDS) // 86_400).astype(np.int64)
+    day_numbers = ((ordered - _START_SECONDS) // 86_400).astype(np.int64)
     ip = [_string(_mix(customer_id * 11 + part, 254) + 1) for part in range(4)]
     dot = pa.scalar(".")
     drawn_words = [rng.integers(0, len(words.WORDS), n) for _ in range(6)]
     space, bar = pa.scalar(" "), pa.scalar("|")
-    note = [_select(codes, words.WORDS) for codes in drawn_words]
-    tags = [_select(codes % len(words.TAGS), words.TAGS) for codes in drawn_words[:3]]
+    note = [_select(indices, words.WORDS) for indices in drawn_words]
+    tags = [_select(indices % len(words.TAGS), words.TAGS) for indices in drawn_words[:3]]
     no_note = rng.random(n) < 0.2
     columns = {
         "load_id": load_id,
@@ -201,7 +204,7 @@ def _orders(start: int, stop: int, customers: int) -> pa.Table:
         "note": pc.if_else(pa.array(no_note), pa.scalar(None, pa.string()),
                            _join(note[0], space, note[1], ", ", note[2], space, note[3], space, note[4])),
         "tags": _join(tags[0], bar, tags[1], bar, tags[2]),
-        "order_date": _select(shown_days, _shown_days()),
+        "order_date": _select(day_numbers, _dates()),
         "ordered_at": _time(ordered),
         "shipped_at": _time(ordered + rng.integers(3_600, 500_000, n), rng.random(n) < 0.15),
         "updated_at": _time(ordered + rng.integers(0, 40, n) * 86_400),
@@ -216,7 +219,8 @@ def _orders(start: int, stop: int, customers: int) -> pa.Table:
     return pa.table(columns)
 
 
-def _shown_days() -> list[str]:
+def _dates() -> list[str]:
+    """Return the dates of all days as dd/MM/yyyy."""
     first = np.datetime64("2025-01-01")
     days = [str(first + day).split("-") for day in range(_DAYS)]
     return [f"{day}/{month}/{year}" for year, month, day in days]
@@ -226,7 +230,7 @@ def _clicks(start: int, stop: int, customers: int) -> pa.Table:
     n = stop - start
     rng = np.random.default_rng([62, start])
     customer_id = (rng.random(n) ** 1.2 * customers).astype(np.int64) + 1
-    # a customer has eight visits, each within half a day, and clicks minutes apart
+    # each customer has eight visits; a visit's clicks are within half a day, and most are minutes apart
     visit = rng.integers(0, 8, n)
     begin = _mix(customer_id * 8 + visit, (_DAYS - 1) * 86_400)
     seconds = _START_SECONDS + begin + (rng.random(n) ** 3 * 40_000).astype(np.int64)
@@ -251,7 +255,7 @@ def _clicks(start: int, stop: int, customers: int) -> pa.Table:
 
 def _stores() -> pa.Table:
     store_id = np.arange(1, STORES + 1)
-    opened = _select(_mix(store_id * 3, _DAYS), _shown_days())
+    opened = _select(_mix(store_id * 3, _DAYS), _dates())
     return pa.table(
         {
             "store_id": pa.array(store_id, pa.int32()),
@@ -264,7 +268,7 @@ def _stores() -> pa.Table:
 
 def _write_customers(directory: Path, customers: int) -> None:
     for number, (start, stop) in enumerate(_ranges(customers, 4)):
-        _write_text(_customers(start, stop), directory / "customers" / f"part-{number:05d}.json")
+        _write_csv_or_json(_customers(start, stop), directory / "customers" / f"part-{number:05d}.json")
 
 
 def _customers(start: int, stop: int) -> pa.Table:
@@ -292,13 +296,13 @@ def _customers(start: int, stop: int) -> pa.Table:
         "interests": pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), interests),
         "segment": _select(rng.integers(0, len(words.SEGMENTS), n), words.SEGMENTS, rng.random(n) < 0.05),
         "score": pa.array(rng.integers(0, 1_000, n) / 10, mask=rng.random(n) < 0.1),
-        "signup": _select(rng.integers(0, _DAYS, n), _shown_days()),
+        "signup": _select(rng.integers(0, _DAYS, n), _dates()),
     }
     return pa.table(columns)
 
 
 def _write_history(directory: Path, customers: int) -> None:
-    """Every customer's current row, an older row of every fourth, and changes of a tenth with some new customers."""
+    """Write each customer's current row, an older row of every fourth, and changes of every tenth and of new customers."""
     current = np.arange(1, customers + 1)
     older = current[current % 4 == 0]
     history = pa.concat_tables([_versions(current, 1, True), _versions(older, 0, False)])
@@ -315,7 +319,10 @@ def _write_history(directory: Path, customers: int) -> None:
 
 
 def _versions(customer_id: Ints, version: int, is_current: bool) -> pa.Table:
-    """Rows of one version each. Half of the changed customers have the attributes that they had before."""
+    """Return a row of the given version for each customer.
+
+    Version 0 is the older row, 1 the current one, 2 a change. Half of the changes repeat the attributes of the current row.
+    """
     seed = np.where(
         (customer_id % 20 == 3) & (version == 2), customer_id * 31 + 1, customer_id * 31 + version
     )

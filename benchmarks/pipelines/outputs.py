@@ -1,4 +1,4 @@
-"""Steps with Python functions, large results, and sorted or partitioned files."""
+"""Steps that call Python functions, fetch large results, or write sorted or partitioned files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ STEPS = Steps()
 
 @STEPS
 def pandas_udf(spark: SparkSession, paths: Paths, out: str) -> Any:
-    """Rate clicks by a pandas UDF, and aggregate the result by device."""
+    """Compute the attention of each click by a pandas UDF, and aggregate the result by device."""
 
     def rate(duration_ms: pd.Series, scroll: pd.Series) -> pd.Series:
         return (duration_ms / 60_000 + scroll.fillna(0)).clip(0, 1)
 
-    vectorized: Any = _pandas_udf  # its annotations ask for the kind of the function
+    vectorized: Any = _pandas_udf  # its type hints require the argument functionType
     attention = vectorized(rate, "double")
     rated = clicks(spark, paths).withColumn("attention", attention("duration_ms", "scroll"))
     return (
@@ -43,7 +43,8 @@ def python_udf(spark: SparkSession, paths: Paths, out: str) -> Any:
         first = note.split(",")[0]
         return ("gift " if gift else "plain ") + ("short" if len(first) < 12 else "long")
 
-    classify.__annotations__ = {}  # as users write it; PySpark warns of annotations that are not of pandas
+    # as users write it, without type hints: PySpark warns about hints that are not pandas types
+    classify.__annotations__ = {}
     kind = F.udf(classify, "string")
     noted = orders(spark, paths).withColumn("kind", kind("note", "gift"))
     return noted.groupBy("kind").agg(F.count("*").alias("lines"), F.sum("total").alias("revenue")).collect()
@@ -64,7 +65,7 @@ def partitioned_write(spark: SparkSession, paths: Paths, out: str) -> None:
 
 @STEPS.ordered
 def sorted_write(spark: SparkSession, paths: Paths, out: str) -> None:
-    """Sort the paid order lines by a string, a timestamp, a decimal, and the key, and write them."""
+    """Sort the paid and shipped order lines by a string, a timestamp, a decimal, and the key, and write them."""
     lines = orders(spark, paths).filter(F.col("status").isin("paid", "shipped"))
     lines.orderBy("country", F.col("ordered_at").desc(), "total", "load_id").write.mode("overwrite").parquet(
         out

@@ -2,7 +2,7 @@
 
     python -m benchmarks.pipelines.page
 
-The section lies between two markers of the page. The first time, the script puts it before the heading INSERT_BEFORE.
+The section lies between two markers of the page. A page without the markers gets it before the heading INSERT_BEFORE.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _PLACES = {"driver": "the driver", "tasks": "tasks of the engine", "spark": "Spa
 
 
 def section(results: Results) -> str:
-    """Return the section: what ran on which data and versions, the means, and a row for each step."""
-    bad = [query.name for query in results.queries if query.ratio("spark", "kquery") is None]
-    bad += [query.name for query in results.queries if query.first_ratio("spark", "kquery") is None]
-    if bad:
+    """Return the section: the data and versions, the mean ratios, and a row for each step; ValueError for missing runs."""
+    incomplete = [query.name for query in results.queries if query.ratio("spark", "kquery") is None]
+    incomplete += [query.name for query in results.queries if query.first_ratio("spark", "kquery") is None]
+    if incomplete:
         raise ValueError(
-            f"these steps lack equal answers or first runs of both engines: {', '.join(dict.fromkeys(bad))}"
+            f"these steps lack equal answers or first runs of both engines: {', '.join(dict.fromkeys(incomplete))}"
         )
     packages = results.environment["packages"]
     warm, first = results.ratios(), results.first_ratios()
@@ -40,8 +40,8 @@ def section(results: Results) -> str:
         f"{len(results.queries)} steps of jobs as people write them, in `benchmarks/pipelines`: at scale {results.scale:g}, they read",
         f"{size_text(total_bytes)} of CSV, Parquet, and JSON. Both engines run the same code; `kq.enable(spark)` turns the engine on, with",
         '`when="auto"`. A first run is the first step of a new process with a new session. Its time includes the import of the engine and',
-        "`kq.enable`, and the engines take turns in going first. Warm runs alternate in one session. Times are medians in seconds. All",
-        "first answers of a session, and the files that they write, are compared with Spark's. *Ran in* says where the engine ran the step's actions, or that it fell back to Spark.",
+        "`kq.enable`, and the engines take turns in going first. Warm runs alternate in one session. Times are medians in seconds. The",
+        "first answer of each session is compared with Spark's, including the files that it writes. *Ran in* says where the engine ran the step's actions, or that it fell back to Spark.",
         "",
         "```bash",
         f"python -m benchmarks.bench run --suite pipelines --scale {results.scale:g} --cores {options['cores']} "
@@ -89,7 +89,7 @@ def _ratio(value: float | None) -> str:
 
 
 def replace_section(page: str, new_section: str) -> str:
-    """Return the page with another section between the markers; a page without them gets it before INSERT_BEFORE."""
+    """Return the page with ``new_section`` between the markers; without markers, put it before INSERT_BEFORE."""
     marked = f"{START}\n\n{new_section}\n\n{END}"
     before, start, remainder = page.partition(START)
     _, end, after = remainder.partition(END)
@@ -102,7 +102,7 @@ def replace_section(page: str, new_section: str) -> str:
 
 
 def main() -> None:
-    """Write the section."""
+    """Write the section into the page, and print the path of the page."""
     PAGE.write_text(replace_section(PAGE.read_text(), section(read(FILE))))
     print(PAGE)
 

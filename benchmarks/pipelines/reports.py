@@ -1,4 +1,4 @@
-"""Steps that join, aggregate, and describe."""
+"""Steps that join, aggregate, describe, or sample tables."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def broadcast_join(spark: SparkSession, paths: Paths, out: str) -> Any:
 
 @STEPS
 def pivot(spark: SparkSession, paths: Paths, out: str) -> Any:
-    """Show revenue by country in rows and status in columns."""
+    """Report revenue with a row for each country and a column for each status."""
     return (
         orders(spark, paths)
         .groupBy("country")
@@ -95,13 +95,13 @@ def describe(spark: SparkSession, paths: Paths, out: str) -> pd.DataFrame:
     """Describe four numeric columns of the clicks."""
     columns = ["click_id", "duration_ms", "scroll", "revenue"]
     frame = clicks(spark, paths).describe(*columns).toPandas()
-    # the strings hold floats, which are equal up to the order of addition
+    # compared as floats: the last digits of the strings depend on the order of addition
     return frame.astype(dict.fromkeys(columns, float))
 
 
 @STEPS
 def summary(spark: SparkSession, paths: Paths, out: str) -> pd.DataFrame:
-    """Summarize two columns with few distinct values, whose approximate percentiles are the exact ones."""
+    """Summarize two columns with few distinct values, whose approximate percentiles are exact."""
     columns = ["quantity", "rating"]
     frame = orders(spark, paths).select(*columns).summary().toPandas()
     return frame.astype(dict.fromkeys(columns, float))
@@ -109,7 +109,7 @@ def summary(spark: SparkSession, paths: Paths, out: str) -> pd.DataFrame:
 
 @STEPS
 def approx_quantile(spark: SparkSession, paths: Paths, out: str) -> list[list[float]]:
-    """Compute approximate quartiles of two columns with few distinct values, so that they are the exact ones."""
+    """Compute approximate quartiles of two columns with few distinct values, for which they are exact."""
     return orders(spark, paths).approxQuantile(["quantity", "rating"], [0.25, 0.5, 0.75], 0.01)
 
 
@@ -127,7 +127,7 @@ def top3_per_group(spark: SparkSession, paths: Paths, out: str) -> Any:
 
 @STEPS
 def collect_lists(spark: SparkSession, paths: Paths, out: str) -> None:
-    """Write the products that each customer bought as a sorted list."""
+    """Write the sorted lists of the products and categories that each customer bought."""
     bought = orders(spark, paths).filter("status IN ('paid', 'shipped', 'delivered')")
     (
         bought.groupBy("customer_id")
@@ -153,6 +153,6 @@ def sixty_columns(spark: SparkSession, paths: Paths, out: str) -> Any:
 
 @STEPS
 def sample(spark: SparkSession, paths: Paths, out: str) -> Any:
-    """Draw a tenth of the clicks with a seed, and report it by event."""
+    """Draw a sample of a tenth of the clicks with a seed, and report it by event."""
     drawn = clicks(spark, paths).sample(fraction=0.1, seed=42)
     return drawn.groupBy("event").agg(F.count("*").alias("clicks"), F.sum("click_id").alias("ids")).collect()

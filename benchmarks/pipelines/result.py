@@ -11,10 +11,10 @@ _FLOATS = ("FLOAT", "DOUBLE")
 
 
 def as_table(result: Any, out: Path, ordered: bool = False) -> pa.Table:
-    """Return what a step answered.
+    """Return the result of a step as a table.
 
-    A list of rows, a pandas DataFrame, a number, or a list of numbers is converted to Arrow. None means that the step wrote Parquet files
-    to ``out``: the table then has a checksum of each column and one of the rows, and for ``ordered`` one of their order.
+    A list of rows, a pandas DataFrame, a number, or a list of numbers is converted to Arrow. None means that the step wrote
+    Parquet files to ``out``: the table then has checksums of each column, of the rows, and for ``ordered`` of their order.
     """
     import pandas as pd
 
@@ -30,7 +30,8 @@ def as_table(result: Any, out: Path, ordered: bool = False) -> pa.Table:
 def checksums(directory: Path, ordered: bool = False) -> pa.Table:
     """Return the type, the number of values, and a checksum of each column of the Parquet files below ``directory``.
 
-    Floats are added up instead, because they may differ in their last digits. Partition columns count like others.
+    A float column has its sum instead of a checksum, because its values may differ in their last digits. Partition columns
+    are included.
     """
     import duckdb
 
@@ -50,21 +51,23 @@ def checksums(directory: Path, ordered: bool = False) -> pa.Table:
         for name, kind in columns:
             items.append(f'count("{name}")')
             items.append(f'sum("{name}")' if kind in _FLOATS else f'sum(hash("{name}"))')
-        found = connection.execute(f"SELECT {', '.join(items)} FROM {scan}", {"files": files}).fetchone()
-        places = None
+        aggregates = connection.execute(f"SELECT {', '.join(items)} FROM {scan}", {"files": files}).fetchone()
+        order_checksum = None
         if ordered:
-            # only hashes are numbered, so that wide rows are not sorted
-            rows_by_place = f"SELECT {row} AS row, filename, file_row_number FROM {scan}"
+            # DuckDB sorts hashes of the rows instead of the wide rows
+            hashed_rows = f"SELECT {row} AS row, filename, file_row_number FROM {scan}"
             place = "row_number() OVER (ORDER BY filename, file_row_number)"
-            sql = f"SELECT sum(hash(row, place)) FROM (SELECT row, {place} AS place FROM ({rows_by_place}))"
-            places = connection.execute(sql, {"files": files}).fetchall()[0][0]
-    assert found is not None, "an aggregate returns a row"
-    count, rows, *rest = found
+            sql = f"SELECT sum(hash(row, place)) FROM (SELECT row, {place} AS place FROM ({hashed_rows}))"
+            order_checksum = connection.execute(sql, {"files": files}).fetchall()[0][0]
+    assert aggregates is not None, "an aggregate returns a row"
+    count, row_checksum, *column_aggregates = aggregates
     records: list[tuple[Any, ...]] = [
-        ("(rows)", "", count, str(rows), None),
-        ("(order)", "", count, str(places), None),
+        ("(rows)", "", count, str(row_checksum), None),
+        ("(order)", "", count, str(order_checksum), None),
     ]
-    for (name, kind), values, total in zip(columns, rest[::2], rest[1::2], strict=True):
+    for (name, kind), values, total in zip(
+        columns, column_aggregates[::2], column_aggregates[1::2], strict=True
+    ):
         is_float = kind in _FLOATS
         records.append((name, kind, values, None if is_float else str(total), total if is_float else None))
     names = ["column", "type", "values", "checksum", "sum"]

@@ -1,4 +1,4 @@
-"""How the steps open their sources, and the list that collects the steps."""
+"""Opens the sources of the steps as DataFrames, and collects the steps of each module."""
 
 from __future__ import annotations
 

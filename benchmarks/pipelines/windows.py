@@ -1,4 +1,4 @@
-"""Steps with windows and versions: sessions, slowly changing dimensions, and features for machine learning."""
+"""Steps with windows and versions: sessions, slowly changing dimensions, and machine-learning features."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REFERENCE_DAY = "2025-04-01"
 
 @STEPS
 def lag_lead_running_sums(spark: SparkSession, paths: Paths, out: str) -> Any:
-    """Compare each order line with the customer's previous and next one, add up what was spent, and report by country."""
+    """Compare each order line with the customer's previous and next one, compute running sums, and report by country."""
     in_order = Window.partitionBy("customer_id").orderBy("ordered_at", "load_id")
     until_now = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     lines = (
@@ -108,7 +108,7 @@ def _as_current(changes: DataFrame) -> DataFrame:
 
 @STEPS
 def feature_table(spark: SparkSession, paths: Paths, out: str) -> None:
-    """Build features per customer: activity in the last 7, 30, and 90 days, filled gaps, and indexes of categories."""
+    """Build features per customer: activity in the last 7, 30, and 90 days, defaults for NULLs, and category indices."""
     recent = clicks(spark, paths).withColumn("age", F.datediff(F.lit(_REFERENCE_DAY), "clicked_at"))
     bought = orders(spark, paths).withColumn("age", F.datediff(F.lit(_REFERENCE_DAY), "ordered_at"))
     activity, spending = [], []
@@ -133,7 +133,7 @@ def feature_table(spark: SparkSession, paths: Paths, out: str) -> None:
 
 
 def _index(frame: DataFrame, column: str) -> DataFrame:
-    """Number the values of a column from the most frequent one on, as a string indexer does."""
+    """Number the values of a column from 0 for the most frequent one, as Spark ML's StringIndexer does."""
     frequent_first = Window.orderBy(F.col("count").desc(), column)
     counted = frame.groupBy(column).count()
     return counted.select(column, (F.row_number().over(frequent_first) - 1).alias(f"{column}_index"))

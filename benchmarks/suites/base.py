@@ -29,9 +29,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Step:
-    """A job in the DataFrame API: ``run(spark, paths, out)`` reads the paths by table and ends in an action.
+    """A job in the DataFrame API.
 
-    It returns the action's result, or None after it wrote Parquet files to ``out``. ordered: the order of these rows counts.
+    run: called as ``run(spark, paths, out)``, where ``paths`` has the path of each table. It ends in an action and returns
+    its result, or None after it wrote Parquet files to ``out``. ordered: the order of the rows in these files is compared,
+    too.
     """
 
     name: str
@@ -45,8 +47,8 @@ class Query:
 
     sql: for Spark, the engine, and every other engine that reads it. other_sql: for engines that are not
     Spark-compatible, where the dialect differs. settings: Spark settings in force while it runs. pairs_with: the
-    query that asks for the same in another way (another format, other settings), for readers of the results. step: a job in the DataFrame
-    API, which runs instead of ``sql`` and only on Spark and our engine.
+    query that asks for the same in another way (another format, other settings), for readers of the results. step: a job
+    in the DataFrame API, which runs instead of ``sql`` and only on Spark and our engine.
     """
 
     name: str

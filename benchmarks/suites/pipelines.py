@@ -1,4 +1,4 @@
-"""Jobs as people write them: about 30 DataFrame steps over CSV, JSON, and Parquet, from reading to writing."""
+"""The pipelines suite: about 30 DataFrame jobs as people write them, which read CSV, JSON, and Parquet files."""
 
 from __future__ import annotations
 

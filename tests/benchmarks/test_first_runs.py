@@ -1,4 +1,4 @@
-"""First runs in new processes: turns, failures, and how the results hold them."""
+"""First runs in new processes: the order of the engines, failures, and their place in the results."""
 
 from __future__ import annotations
 
@@ -18,24 +18,29 @@ from benchmarks.engines import Settings
 from benchmarks.first_runs import with_first_runs
 from benchmarks.results import EngineResult, merged, read
 from benchmarks.suites import SUITES
-from tests.benchmarks.test_pipelines_page import measured
+from tests.benchmarks.test_pipelines_page import example_results
 
 STEPS = SUITES["pipelines"].queries()
 
 
-def run_firsts(monkeypatch, tmp_path, answers: dict[str, list[Any]], queries=STEPS[:1], rounds=2):
-    """First runs whose processes are replaced by prepared answers; returns the results and the order of the runs."""
+def run_with_prepared_answers(
+    monkeypatch, tmp_path, answers: dict[str, list[Any]], queries=STEPS[:1], rounds=2
+):
+    """Run first_runs with prepared answers instead of processes; return the results and the order of the runs.
+
+    A string among the answers is an error of the run.
+    """
     turns: list[tuple[str, str]] = []
 
-    def run_once(query, name, settings, tables, before, collected):
-        if before.status != "ok":
-            return before
+    def run_once(query, name, settings, tables, previous, collected):
+        if previous.status != "ok":
+            return previous
         turns.append((query.name, name))
-        answer = answers[name][min(len(before.first_seconds), len(answers[name]) - 1)]
+        answer = answers[name][min(len(previous.first_seconds), len(answers[name]) - 1)]
         if isinstance(answer, str):
-            return replace(before, status="error", detail=answer)
+            return replace(previous, status="error", detail=answer)
         collected[name] = answer
-        return replace(before, first_seconds=(*before.first_seconds, 0.5))
+        return replace(previous, first_seconds=(*previous.first_seconds, 0.5))
 
     monkeypatch.setattr(first_runs, "_run_once", run_once)
     found = first_runs.first_runs(
@@ -44,11 +49,13 @@ def run_firsts(monkeypatch, tmp_path, answers: dict[str, list[Any]], queries=STE
     return found, turns
 
 
-B = pa.table({"a": [1, 2]})
+ANSWER = pa.table({"a": [1, 2]})
 
 
 def test_engines_take_turns_in_going_first(monkeypatch, tmp_path):
-    found, turns = run_firsts(monkeypatch, tmp_path, {"spark": [B], "kquery": [B]}, STEPS[:2])
+    found, turns = run_with_prepared_answers(
+        monkeypatch, tmp_path, {"spark": [ANSWER], "kquery": [ANSWER]}, STEPS[:2]
+    )
     assert [name for _, name in turns] == [
         "spark",
         "kquery",
@@ -62,8 +69,10 @@ def test_engines_take_turns_in_going_first(monkeypatch, tmp_path):
     assert all(one.first == 0.5 for by_engine in found.values() for one in by_engine.values())
 
 
-def test_a_wrong_first_answer_is_wrong(monkeypatch, tmp_path):
-    found, turns = run_firsts(monkeypatch, tmp_path, {"spark": [B], "kquery": [B.slice(1)]})
+def test_a_wrong_answer_of_a_first_run_is_the_result(monkeypatch, tmp_path):
+    found, turns = run_with_prepared_answers(
+        monkeypatch, tmp_path, {"spark": [ANSWER], "kquery": [ANSWER.slice(1)]}
+    )
     first = found[STEPS[0].name]["kquery"]
     assert first.status == "wrong"
     whole = with_first_runs(EngineResult("ok", warm_seconds=(1.0,)), first)
@@ -72,10 +81,10 @@ def test_a_wrong_first_answer_is_wrong(monkeypatch, tmp_path):
     assert len(turns) == 3
 
 
-def test_an_error_of_a_first_run_is_kept(monkeypatch, tmp_path):
-    found, _ = run_firsts(monkeypatch, tmp_path, {"spark": [B], "kquery": ["no luck"]})
+def test_an_error_of_a_first_run_is_the_result(monkeypatch, tmp_path):
+    found, _ = run_with_prepared_answers(monkeypatch, tmp_path, {"spark": [ANSWER], "kquery": ["no memory"]})
     whole = with_first_runs(EngineResult("ok", warm_seconds=(1.0,)), found[STEPS[0].name]["kquery"])
-    assert (whole.status, whole.detail) == ("error", "in a first run: no luck")
+    assert (whole.status, whole.detail) == ("error", "in a first run: no memory")
     assert (
         with_first_runs(EngineResult("wrong", "w"), EngineResult("ok", first_seconds=(1.0,))).status
         == "wrong"
@@ -116,8 +125,8 @@ def test_a_first_run_has_a_process_and_a_session_of_its_own(tmp_path):
 
 
 def test_first_runs_are_written_and_merged(tmp_path):
-    measured().write(tmp_path / "r.json")
-    assert read(tmp_path / "r.json") == measured()
-    whole = merged([measured(), measured()])
+    example_results().write(tmp_path / "r.json")
+    assert read(tmp_path / "r.json") == example_results()
+    whole = merged([example_results(), example_results()])
     assert whole.queries[0].engines["spark"].first_seconds == (12, 12)
     assert whole.summary()["spark_over_kquery_first_runs"]["below_one"] == ["b"]

@@ -27,8 +27,8 @@ pytest.importorskip("duckdb")
 
 SCALE = 0.0001
 STEPS = SUITES["pipelines"].queries()
-# Spark computes these: nothing that kq.enable accelerates, percentiles that depend on partitions, a random sample, and
-# writes of rows that are only read.
+# Spark computes these steps: kq.enable accelerates none of their actions (approx_quantile), the result depends on the
+# partitions of Spark (approximate percentiles, a random sample), or the step writes scanned rows.
 ON_SPARK = {"approx_quantile", "summary", "sample", "csv_to_parquet", "partitioned_write"}
 
 
@@ -47,7 +47,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> tuple[Table, ...]:
 
 @pytest.fixture(scope="module")
 def engines(spark: Any, tables: tuple[Table, ...]) -> Iterator[list[Any]]:
-    """Both engines, the engine as users have it: with its default settings, by which small queries run in the driver."""
+    """Spark and the engine with its default settings, under which small queries run in the driver."""
     before = spark.conf.get("spark.kquery.driverBytes")
     spark.conf.unset("spark.kquery.driverBytes")
     settings = Settings(2, 2, "1g")
@@ -93,7 +93,7 @@ def test_enable_is_undone_after_a_step(spark, engines):
 # --- Data ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_data_is_deterministic_and_made_once(tables, tmp_path):
+def test_the_data_is_deterministic_and_generated_once(tables, tmp_path):
     again = SUITES["pipelines"].data(tmp_path, SCALE)
     for first, second in zip(tables, again, strict=True):
         assert first.files()
@@ -109,7 +109,7 @@ def test_the_data_is_deterministic_and_made_once(tables, tmp_path):
     assert [path.stat().st_mtime_ns for table in again for path in table.files()] == times
 
 
-def test_the_data_has_what_the_steps_need(spark, tables):
+def test_the_data_has_the_properties_that_the_steps_need(spark, tables):
     ddl = {table.name: table for table in tables}
     orders = (
         spark.read.schema(ddl["orders"].ddl).option("header", True).csv(str(ddl["orders"].path)).toPandas()
@@ -119,7 +119,7 @@ def test_the_data_has_what_the_steps_need(spark, tables):
     assert orders.duplicated(["order_id", "line"]).any()
     for name in ("customer_id", "payment", "note", "discount", "shipped_at", "rating"):
         assert orders[name].isna().any() and not orders[name].isna().all()
-    # declared types that do not fit would read as NULL
+    # Spark reads a value that does not fit its declared type as NULL
     for name in ("order_id", "total", "ordered_at", "gift", "quantity", "order_date"):
         assert not orders[name].isna().any()
     assert orders["note"].str.contains(",").any()
@@ -140,18 +140,18 @@ def test_the_data_has_what_the_steps_need(spark, tables):
     assert changed & known and changed - known
 
 
-def test_the_type_2_dimension_closes_and_opens_rows(spark, tables, tmp_path):
+def test_the_type_2_dimension_closes_rows_and_adds_versions(spark, tables, tmp_path):
     paths = {table.name: str(table.path) for table in tables}
     (query,) = SUITES["pipelines"].chosen("slowly_changing_dimension")
     query.step.run(spark, paths, str(tmp_path / "out"))
     before = spark.read.parquet(paths["customer_history"])
     after = spark.read.parquet(str(tmp_path / "out"))
     changes = spark.read.parquet(paths["customer_changes"])
-    new = changes.join(before, "customer_id", "left_anti").count()
+    new_customers = changes.join(before, "customer_id", "left_anti").count()
     closed = after.filter("NOT is_current").count() - before.filter("NOT is_current").count()
     assert closed > 0
-    assert new > 0
-    assert after.count() == before.count() + closed + new
+    assert new_customers > 0
+    assert after.count() == before.count() + closed + new_customers
     current = after.filter("is_current")
     assert current.count() == current.select("customer_id").distinct().count()
     assert current.filter("valid_to IS NOT NULL").count() == 0
@@ -167,46 +167,48 @@ def test_results_of_actions_become_tables(tmp_path):
     assert as_table(rows, tmp_path).to_pylist() == [{"a": 1, "b": {"c": "x"}}, {"a": 2, "b": None}]
 
 
-def written(directory: Path, *parts: pa.Table) -> Path:
+def write_parts(directory: Path, *parts: pa.Table) -> Path:
     directory.mkdir(parents=True)
     for number, part in enumerate(parts):
         pq.write_table(part, directory / f"part-{number}.parquet")
     return directory
 
 
-A = pa.table({"k": [1, 2, 3], "s": ["x", None, "z"], "d": [0.5, 0.25, None]})
+ROWS = pa.table({"k": [1, 2, 3], "s": ["x", None, "z"], "d": [0.5, 0.25, None]})
 
 
 def test_checksums_do_not_depend_on_files_or_order(tmp_path):
-    one = checksums(written(tmp_path / "one", A))
-    two = checksums(written(tmp_path / "two", A.slice(2), A.slice(0, 2)))
+    one = checksums(write_parts(tmp_path / "one", ROWS))
+    two = checksums(write_parts(tmp_path / "two", ROWS.slice(2), ROWS.slice(0, 2)))
     assert exact_difference(one, two) is None
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        A.slice(1),
-        A.set_column(1, "s", pa.array(["x", "z", None])),
-        A.set_column(1, "s", pa.array(["x", None, "y"])),
-        A.set_column(2, "d", pa.array([0.5, 0.26, None])),
-        A.set_column(0, "k", pa.array([1, 2, 3], pa.int32())),
-        A.rename_columns(["k", "t", "d"]),
+        ROWS.slice(1),
+        ROWS.set_column(1, "s", pa.array(["x", "z", None])),
+        ROWS.set_column(1, "s", pa.array(["x", None, "y"])),
+        ROWS.set_column(2, "d", pa.array([0.5, 0.26, None])),
+        ROWS.set_column(0, "k", pa.array([1, 2, 3], pa.int32())),
+        ROWS.rename_columns(["k", "t", "d"]),
     ],
 )
-def test_checksums_tell_other_rows_from_these(tmp_path, other):
-    one, two = (checksums(written(tmp_path / name, table)) for name, table in (("one", A), ("two", other)))
+def test_checksums_detect_differences(tmp_path, other):
+    one, two = (
+        checksums(write_parts(tmp_path / name, table)) for name, table in (("one", ROWS), ("two", other))
+    )
     assert exact_difference(one, two) is not None
 
 
-def test_order_and_partitions_count_where_they_should(tmp_path):
-    one = written(tmp_path / "one", A)
-    two = written(tmp_path / "two", A.take([1, 0, 2]))
+def test_checksums_include_partitions_and_on_request_the_order(tmp_path):
+    one = write_parts(tmp_path / "one", ROWS)
+    two = write_parts(tmp_path / "two", ROWS.take([1, 0, 2]))
     assert exact_difference(checksums(one), checksums(two)) is None
     assert exact_difference(checksums(one, ordered=True), checksums(two, ordered=True)) is not None
-    same = written(tmp_path / "same", A.slice(0, 1), A.slice(1))
+    same = write_parts(tmp_path / "same", ROWS.slice(0, 1), ROWS.slice(1))
     assert exact_difference(checksums(one, ordered=True), checksums(same, ordered=True)) is None
-    left, right = (written(tmp_path / name / "p=1", A).parent for name in ("left", "right"))
+    left, right = (write_parts(tmp_path / name / "p=1", ROWS).parent for name in ("left", "right"))
     (right / "p=1").rename(right / "p=2")
     assert exact_difference(checksums(left), checksums(right)) is not None
     with pytest.raises(FileNotFoundError, match="wrote no Parquet files"):

@@ -11,7 +11,7 @@ from benchmarks.pipelines import page
 from benchmarks.results import EngineResult, QueryResult, Results, read
 
 
-def measured() -> Results:
+def example_results() -> Results:
     def engine(first: float, warm: float, **decision: Any) -> EngineResult:
         return EngineResult("ok", first_seconds=(first,), warm_seconds=(warm,), decision=decision)
 
@@ -27,7 +27,7 @@ def measured() -> Results:
 
 
 def test_the_section_has_first_and_warm_times():
-    text = page.section(measured())
+    text = page.section(example_results())
     assert "| `a` | 12.0 | 6.00 | 2.0 | 3.00 | 1.50 | 2.0 | tasks of the engine |" in text
     assert "| `b` | 4.00 | 5.00 | 0.80 | 0.96 | 1.00 | 0.96 | Spark |" in text
     assert "3.0 GB of CSV" in text
@@ -35,13 +35,13 @@ def test_the_section_has_first_and_warm_times():
 
 
 def test_a_section_needs_first_runs_and_equal_answers():
-    without = replace(measured().queries[0].engines["kquery"], first_seconds=())
-    query = QueryResult("a", {**measured().queries[0].engines, "kquery": without})
+    without = replace(example_results().queries[0].engines["kquery"], first_seconds=())
+    query = QueryResult("a", {**example_results().queries[0].engines, "kquery": without})
     with pytest.raises(ValueError, match="first runs of both engines: a"):
-        page.section(replace(measured(), queries=(query,)))
+        page.section(replace(example_results(), queries=(query,)))
 
 
-def test_the_section_is_put_in_and_replaced():
+def test_the_section_is_inserted_and_replaced():
     first = page.replace_section(f"# P\n\n{page.INSERT_BEFORE}\n\nend\n", "one")
     assert first == f"# P\n\n{page.START}\n\none\n\n{page.END}\n\n{page.INSERT_BEFORE}\n\nend\n"
     assert page.replace_section(first, "two") == first.replace("one", "two")
@@ -49,7 +49,7 @@ def test_the_section_is_put_in_and_replaced():
         page.replace_section("# P", "one")
 
 
-def test_the_page_has_the_section_of_the_recorded_run():
+def test_the_page_shows_the_recorded_run():
     text = page.PAGE.read_text()
     if page.FILE.exists():
         assert page.replace_section(text, page.section(read(page.FILE))) == text, (

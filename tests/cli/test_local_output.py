@@ -74,11 +74,11 @@ def test_a_type_that_would_change_is_refused(tmp_path, format_, column, reason):
 
 
 @pytest.mark.parametrize("format_", ["parquet", "csv", "json"])
-def test_dates_and_times_before_the_calendar_change_stay(spark, tmp_path, format_):
+def test_dates_and_times_before_the_calendar_change_are_unchanged(spark, tmp_path, format_):
     query = "SELECT date'0900-02-28' AS d, timestamp'1500-03-01 00:00:00' AS ts"
     context = kq.ExecutionContext(time_zone=spark.conf.get("spark.sql.session.timeZone"))
     LocalOutput(str(tmp_path / f"r.{format_}")).write(context.sql(query))
-    # in releases before 4.0, this mode is the default
+    # the default mode in releases before 4.0
     with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInRead": "EXCEPTION"}):
         reader = spark.read.schema("d DATE, ts TIMESTAMP").format(format_).option("header", True)
         frame = reader.load(str(tmp_path / f"r.{format_}")).selectExpr("string(d)", "string(ts)")
@@ -121,7 +121,7 @@ def test_a_query_that_fails_creates_no_parent_directories(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "interrupted", [1, 2], ids=["after the old output is gone", "after the new one is there"]
+    "interrupted", [1, 2], ids=["after the old output is moved", "after the new output is in place"]
 )
 def test_an_interrupt_during_the_renames_loses_no_output(tmp_path, monkeypatch, interrupted):
     context, target, calls = kq.ExecutionContext(), tmp_path / "r.csv", []
@@ -144,7 +144,7 @@ def test_an_interrupt_during_the_renames_loses_no_output(tmp_path, monkeypatch, 
 
 @pytest.mark.parametrize("interrupted", [1, 2])
 def test_a_rename_that_stops_halfway_loses_no_rows(tmp_path, monkeypatch, interrupted):
-    """Object stores copy one file after the other; both directories exist then."""
+    """Object stores rename by copying file after file: if that stops, both directories exist."""
     context, target, calls = kq.ExecutionContext(), tmp_path / "r.csv", []
     LocalOutput(str(target)).write(context.sql("SELECT 1 AS x"))
     output = LocalOutput(str(target), overwrite=True)

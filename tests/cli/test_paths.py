@@ -101,7 +101,7 @@ def test_a_directory_without_permission_is_named(tmp_path):
         check_new_directory(str(tmp_path / "mine" / "r"), "r", overwrite=False)
 
 
-def test_a_file_exists_also_if_the_path_ends_with_a_slash(tmp_path):
+def test_a_slash_after_the_path_does_not_hide_an_existing_file(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(Failure, match="output exists"):
         check_new_directory(f"{tmp_path}/file/", "file/", overwrite=False)

@@ -34,7 +34,7 @@ def test_strings_of_any_size_are_declined_before_they_are_made(call: str) -> Non
 
 
 @pytest.mark.parametrize("call", ["lpad(s, 1000000, 'xy')", "rpad(s, 9000, '€')", "lpad(s, a * 9000, 'x')"])
-def test_strings_that_are_padded_are_counted_for_all_rows_of_a_batch(call: str) -> None:
+def test_padded_strings_are_limited_for_all_rows_of_a_batch(call: str) -> None:
     context = kq.ExecutionContext()
     rows = 128 * 1024
     context.register_arrow("t", pa.table({"a": [1] * rows, "s": ["ab"] * rows}))

@@ -31,7 +31,7 @@ def _context() -> kq.ExecutionContext:
 
 @pytest.fixture
 def small_arrays(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """A lower limit for the strings of an array."""
+    """Lower the limit for the bytes of the strings of an array."""
     limit = 8_000
     monkeypatch.setattr(sizes, "MAX_STRING_BYTES", limit)
     yield limit
@@ -83,8 +83,8 @@ def test_aggregates_filters_and_generators_split_batches(sql: str, request: pyte
 
 
 @pytest.mark.parametrize("expression", ["replace(s, 'x', '{0}')", "regexp_replace(s, '(x)', '$1{0}')"])
-def test_replacements_that_do_not_fit_for_one_row_are_declined(expression: str) -> None:
-    """Arrow does not check the size, and its kernel for ``replace`` ended the process with a segmentation fault."""
+def test_a_replacement_that_is_too_large_for_one_row_is_declined(expression: str) -> None:
+    """Arrow does not check the size, and its kernel for ``replace`` can end the process by a segmentation fault."""
     context = kq.ExecutionContext()
     context.register_arrow("t", pa.table({"s": ["x" * 1_000_000]}))
     with pytest.raises(Unsupported, match="replacements in the strings of a batch that take more than 2 GiB"):
@@ -117,7 +117,7 @@ def test_an_operator_is_named_if_no_function_is() -> None:
         context.sql("SELECT s FROM l JOIN r ON l.k = r.k").to_arrow()
 
 
-def test_parts_are_consecutive_and_other_errors_are_raised() -> None:
+def test_parts_of_a_batch_are_consecutive_and_other_errors_are_raised() -> None:
     schema = pa.schema([("i", t.LONG)])
     batch = Batch(schema, (pa.array(range(10)),), 10)
 

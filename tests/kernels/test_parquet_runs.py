@@ -1,4 +1,4 @@
-"""Runs of definition levels and dictionary indices, as Parquet stores them, are decoded or found to be malformed."""
+"""The kernels decode runs of definition levels and dictionary indices of Parquet pages, and detect malformed runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.kernels.parquet_page_table import BODY, DATA, KIND, PAGE_FIELDS, SIZE, VALUES
 
-MAX_ENTRIES = 2**16 - 1  # the index after the last entry stands for NULL and has 16 bits
+MAX_ENTRIES = 2**16 - 1  # indices have 16 bits, and the one after the last entry stands for NULL
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +23,14 @@ def kernels() -> ModuleType:
 
 
 def encode(values: list[int], width: int, packed: list[bool]) -> bytes:
-    """Encode integers in runs.
+    """Encode integers in Parquet's hybrid of bit-packed runs (of eight integers) and repeated values.
 
-    packed: whether a run is bit-packed (eight integers) or repeated; its items apply to the runs in turn.
+    packed: whether each run is bit-packed; the items are used in turn, again from the first after the last.
     """
     data = bytearray()
-    at = turn = 0
+    at = run_number = 0
     while at < len(values):
-        if packed[turn % len(packed)]:
+        if packed[run_number % len(packed)]:
             run = values[at : at + 8]
             at += len(run)
             run += [0] * (8 - len(run))
@@ -47,12 +47,12 @@ def encode(values: list[int], width: int, packed: list[bool]) -> bytes:
             data.append(header)
             data += values[at].to_bytes((width + 7) // 8, "little")
             at = end
-        turn += 1
+        run_number += 1
     return bytes(data)
 
 
 def page_table(starts: np.ndarray, sizes: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the table of data pages of version 1 that are not compressed."""
+    """Return the page table of uncompressed data pages of version 1."""
     pages = np.zeros((len(starts), PAGE_FIELDS), np.int64)
     pages[:, KIND], pages[:, BODY], pages[:, SIZE], pages[:, VALUES] = DATA, starts, sizes, counts
     return pages
@@ -60,7 +60,7 @@ def page_table(starts: np.ndarray, sizes: np.ndarray, counts: np.ndarray) -> np.
 
 @st.composite
 def page_rows(draw: st.DrawFn, width: int) -> list[int | None]:
-    """Draw the index of each row of a page; None for NULL."""
+    """Draw the dictionary index of each row of a page; None for NULL."""
     run = st.tuples(st.integers(0, 2**width - 1), st.integers(1, 30))
     runs = draw(st.lists(run, min_size=1, max_size=20))
     nulls = draw(st.lists(st.booleans(), min_size=1, max_size=9))
@@ -81,7 +81,7 @@ def page_bytes(rows: list[int | None], width: int, packed: list[bool]) -> bytes:
 
 @given(st.data())
 @settings(max_examples=150, deadline=None)
-def test_any_runs_of_levels_and_indices(kernels, data):
+def test_any_runs_of_levels_and_indices_are_decoded(kernels, data):
     width = data.draw(st.integers(0, 16))
     pages = data.draw(st.lists(page_rows(width), min_size=1, max_size=3))
     packed = st.lists(st.booleans(), min_size=1, max_size=5)
@@ -116,7 +116,7 @@ def test_any_runs_of_levels_and_indices(kernels, data):
     assert status == (-1 if any(is_bad[row] for row in rows) else 0)
     assert status == -1 or selected.tolist() == [expected[row] for row in rows]
 
-    # cut anywhere: an answer for fewer bytes, or none, but no reading past them
+    # cut anywhere: the kernels return a result or -1, but do not read past the end
     for end in data.draw(st.lists(st.integers(0, len(stored) - 1), max_size=5)):
         cut = stored[:end], page_table(np.array([0]), np.array([end]), counts[:1]), True
         inside = rows[rows < counts[0]]
@@ -126,7 +126,7 @@ def test_any_runs_of_levels_and_indices(kernels, data):
 
 
 @pytest.mark.parametrize(("header", "is_sound"), [(0x05, True), (0x07, False)])
-def test_a_packed_run_has_to_be_complete(header: int, is_sound: bool) -> None:
+def test_an_incomplete_packed_run_is_malformed(header: int, is_sound: bool) -> None:
     """Spark and pyarrow refuse a run whose bytes end early, even if the missing values belong to no row."""
     from kquery_spark.kernels.loops.parquet_runs import unpack_flags, unpack_indices
 

@@ -1,4 +1,4 @@
-"""Snappy blocks are decompressed to the bytes that pyarrow returns, and damaged blocks are found, without touching other bytes."""
+"""The kernel decompresses Snappy blocks like pyarrow, detects damaged blocks, and never writes outside of its output."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def kernels() -> ModuleType:
 
 
 def decompress(kernels: ModuleType, stored: bytes, raw_size: int) -> bytes | None:
-    """Decompress one block, which is between foreign bytes in the chunk and in the output."""
+    """Decompress one block that follows other bytes of a chunk; None for a damaged block. Other bytes must not change."""
     before = 5
     data = np.frombuffer(b"\x01" * before + stored, np.uint8)
     page = np.zeros((1, PAGE_FIELDS), np.int64)
     page[0, [BODY, SIZE, RAW_SIZE, COMPRESSED]] = before, len(stored), raw_size, 1
-    room = raw_size + kernels.PADDING
-    memory = np.full(room + 64, _UNTOUCHED, np.uint8)
-    is_sound = kernels.decompress_snappy(data, page, np.ones(1, np.bool_), memory[:room])
-    assert (memory[room:] == _UNTOUCHED).all()
+    output_size = raw_size + kernels.PADDING
+    memory = np.full(output_size + 64, _UNTOUCHED, np.uint8)
+    is_sound = kernels.decompress_snappy(data, page, np.ones(1, np.bool_), memory[:output_size])
+    assert (memory[output_size:] == _UNTOUCHED).all()
     return memory[:raw_size].tobytes() if is_sound else None
 
 
-def raw(stored: bytes, raw_size: int) -> bytes | None:
-    """What pyarrow returns, if the block declares this size; None for a damaged block."""
+def decompress_with_pyarrow(stored: bytes, raw_size: int) -> bytes | None:
+    """Return the bytes that pyarrow returns; None for a damaged block, or one that declares another size."""
     declared = shift = 0
     for byte in stored:
         declared |= (byte & 0x7F) << shift
@@ -85,11 +85,11 @@ def raw(stored: bytes, raw_size: int) -> bytes | None:
         ("", None),
     ],
 )
-def test_elements(kernels: ModuleType, stored: str, expected: bytes | None):
+def test_literals_and_copies(kernels: ModuleType, stored: str, expected: bytes | None):
     block = bytes.fromhex(stored)
     size = block[0] if block else 5
     assert decompress(kernels, block, size) == expected
-    assert expected is None or raw(block, size) == expected
+    assert expected is None or decompress_with_pyarrow(block, size) == expected
 
 
 @settings(max_examples=300, deadline=None)
@@ -103,14 +103,14 @@ def test_elements(kernels: ModuleType, stored: str, expected: bytes | None):
         max_size=12,
     )
 )
-def test_any_bytes(kernels: ModuleType, parts: list[bytes]):
+def test_any_bytes_are_decompressed(kernels: ModuleType, parts: list[bytes]):
     data = b"".join(parts)
     stored = pa.compress(data, "snappy", asbytes=True)
     assert decompress(kernels, stored, len(data)) == data
     assert decompress(kernels, stored, len(data) + 1) is None
 
 
-def test_large_blocks(kernels: ModuleType):
+def test_large_blocks_are_decompressed(kernels: ModuleType):
     random = np.random.default_rng(2)
     for data in (
         np.sort(random.integers(0, 1 << 24, 200_000)).tobytes(),
@@ -120,11 +120,11 @@ def test_large_blocks(kernels: ModuleType):
         assert decompress(kernels, pa.compress(data, "snappy", asbytes=True), len(data)) == data
 
 
-def test_damaged_blocks_are_decompressed_as_by_pyarrow_or_found(kernels: ModuleType):
+def test_damaged_blocks_give_the_same_result_as_in_pyarrow(kernels: ModuleType):
     random = np.random.default_rng(3)
     data = b"".join(random.bytes(int(n)) * 3 for n in random.integers(1, 30, 40)) + bytes(500)
     stored = pa.compress(data, "snappy", asbytes=True)
-    found = 0
+    rejected = 0
     for _ in range(5_000):
         damaged = bytearray(stored)
         for at in random.integers(0, len(damaged), random.integers(1, 4)):
@@ -132,12 +132,12 @@ def test_damaged_blocks_are_decompressed_as_by_pyarrow_or_found(kernels: ModuleT
         if random.random() < 0.2:
             del damaged[random.integers(0, len(damaged)) :]
         actual = decompress(kernels, bytes(damaged), len(data))
-        assert actual == raw(bytes(damaged), len(data))
-        found += actual is None
-    assert 1_000 < found < 5_000
+        assert actual == decompress_with_pyarrow(bytes(damaged), len(data))
+        rejected += actual is None
+    assert 1_000 < rejected < 5_000
 
 
-def test_pages_follow_each_other(kernels: ModuleType):
+def test_the_pages_that_are_needed_are_decompressed_one_after_the_other(kernels: ModuleType):
     parts = [b"first " * 30, b"second " * 30, b"levels" + b"values " * 30, b"stored as it is"]
     stored = [pa.compress(parts[0], "snappy", asbytes=True), pa.compress(parts[1], "snappy", asbytes=True)]
     stored += [parts[2][:6] + pa.compress(parts[2][6:], "snappy", asbytes=True), parts[3]]

@@ -1,4 +1,4 @@
-"""Conditions that an OR over several inputs implies: where they go, how often, and when there are none."""
+"""Conditions that an OR over several inputs implies: which scans they filter, and when none are derived."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from kquery_spark.optimizer.rules import implied_conditions as rule
 
 @pytest.fixture(scope="module")
 def context() -> kq.ExecutionContext:
-    found = kq.ExecutionContext()
+    new_context = kq.ExecutionContext()
     for name in "abc":
-        # The first table has the most bytes.
+        # a is the largest table
         rows = 500 if name == "a" else 50
         columns = {f"{name}k": [i % 7 for i in range(rows)], f"{name}v": [i % 5 or None for i in range(rows)]}
-        found.register_arrow(name, pa.table(columns))
-    return found
+        new_context.register_arrow(name, pa.table(columns))
+    return new_context
 
 
 def optimized(context: kq.ExecutionContext, sql: str) -> LogicalPlan:
@@ -31,7 +31,7 @@ def optimized(context: kq.ExecutionContext, sql: str) -> LogicalPlan:
 
 
 def filters(plan: LogicalPlan) -> dict[str, list[str]]:
-    """The filters of each scan, by the first column of its table."""
+    """Return the filters of each scan by the name of its table, which is the first letter of its columns."""
     scans: Iterator[Scan] = (node for node in walk_plan(plan) if isinstance(node, Scan))
     return {scan.source.schema.names[0][0]: list(map(str, scan.filters)) for scan in scans}
 
@@ -56,7 +56,7 @@ def test_each_input_of_an_inner_join_is_filtered_and_the_condition_stays(context
         ("LEFT ANTI JOIN", {"a": [], "b": ["#bv IN (2, 4)"]}),
     ],
 )
-def test_a_condition_filters_no_side_whose_rows_are_kept(
+def test_a_join_condition_does_not_filter_a_preserved_side(
     context: kq.ExecutionContext, join: str, expected: dict[str, list[str]]
 ):
     sql = f"SELECT * FROM a {join} b ON ak = bk AND ((av = 1 AND bv = 2) OR (av = 3 AND bv = 4))"
@@ -98,12 +98,14 @@ def test_an_outer_join_below_an_inner_one_passes_conditions_to_its_preserved_sid
         "((av = 1 AND bv = 2) OR (av = 2 AND bv = 3)) AND 10 / (ak + bk + 1) > 0",
     ],
 )
-def test_nothing_is_derived_next_to_what_can_raise(context: kq.ExecutionContext, condition: str):
+def test_nothing_is_derived_if_a_term_can_raise_an_error(context: kq.ExecutionContext, condition: str):
     plan = optimized(context, f"SELECT * FROM a, b WHERE ak = bk AND ({condition})")
     assert filters(plan) == {"a": [], "b": []}
 
 
-def test_a_filter_above_an_outer_join_keeps_rows_for_errors_below(context: kq.ExecutionContext):
+def test_nothing_is_derived_if_a_projection_below_an_outer_join_can_raise_an_error(
+    context: kq.ExecutionContext,
+):
     sql = "SELECT * FROM (SELECT ak, av, 10 / (ak + 1) AS x FROM a) LEFT JOIN b ON ak = bk WHERE {}"
     condition = "(av = 1 AND bv IS NULL) OR (av = 3 AND bk IS NULL)"
     assert filters(optimized(context, sql.format(condition))) == {"a": [], "b": []}
@@ -124,7 +126,7 @@ def test_the_largest_input_is_filtered_by_selective_conditions_only(context: kq.
     assert filters(small) == {"a": ["#av IN (2, 3)"], "b": ["(#bv > 1) OR (#bv < 3)"]}
 
 
-def test_a_large_or_is_left_alone(context: kq.ExecutionContext, monkeypatch: pytest.MonkeyPatch):
+def test_nothing_is_derived_from_a_large_or(context: kq.ExecutionContext, monkeypatch: pytest.MonkeyPatch):
     sql = "SELECT * FROM a, b WHERE ak = bk AND ((av = 1 AND bv = 2) OR (av = 3 AND bv = 4))"
     monkeypatch.setattr(rule, "_MAX_NODES", 14)
     assert filters(optimized(context, sql)) == {"a": [], "b": []}

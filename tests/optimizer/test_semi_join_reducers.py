@@ -1,4 +1,4 @@
-"""Semi joins by keys that follow from other keys: which inputs get one, and that the rows stay the same."""
+"""Semi joins on keys that follow from other join keys: which inputs get one, and that the result is the same."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ ONE_REGION = "r_name = 'ASIA'"
 
 
 def column(count: int, values: int, null_every: int = 0) -> list[int | None]:
+    """Return ``count`` values below ``values``, NULL in every ``null_every``-th row."""
     return [None if null_every and i % null_every == 0 else i * 7 % values for i in range(count)]
 
 
@@ -43,15 +44,15 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> kq.ExecutionContext:
         "region": {"r_id": list(range(5)), "r_name": ["AFRICA", "AMERICA", "ASIA", "EUROPE", None]},
     }
     directory: Path = tmp_path_factory.mktemp("reducers")
-    found = kq.ExecutionContext()
+    new_context = kq.ExecutionContext()
     for name, columns in tables.items():
         pq.write_table(pa.table(columns), directory / f"{name}.parquet")
-        found.register_parquet(name, str(directory / f"{name}.parquet"))
-    return found
+        new_context.register_parquet(name, str(directory / f"{name}.parquet"))
+    return new_context
 
 
 @pytest.fixture(autouse=True)
-def small_inputs_are_reduced(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small_inputs_are_reduced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reducers, "_MIN_INPUT_ROWS", 1000)
     monkeypatch.setattr(reducers, "_MAX_REDUCER_BYTES", 2000)
 
@@ -95,7 +96,7 @@ def test_a_reducer_that_keeps_most_rows_is_not_used(context: kq.ExecutionContext
 
 
 @pytest.mark.parametrize(("limit", "value"), [("_MIN_INPUT_ROWS", 100_000), ("_MAX_REDUCER_BYTES", 10)])
-def test_small_inputs_and_large_reducers_are_left_alone(
+def test_small_inputs_and_large_reducers_give_no_semi_join(
     context: kq.ExecutionContext, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ):
     monkeypatch.setattr(reducers, limit, value)

@@ -1,4 +1,4 @@
-"""Conditions of a scan: which terms a dictionary decides, what remains, and what a mask says about NULL."""
+"""Conditions of a scan: which terms a dictionary decides, which terms remain, and NULLs in the mask of a batch."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_terms_of_one_column_are_decided_by_its_dictionary():
 def test_a_mask_is_null_where_the_conditions_are():
     conditions = RowConditions([less(A, 3), less(B, 3)])
     values = batch(a=[1, 1, None, 5], b=[1, 5, 1, None])
-    for _ in range(2):  # the second time by the kept program
+    for _ in range(2):  # the second time with the cached program
         assert conditions.mask(values).to_pylist() == [True, False, None, False]
     swapped = Batch(
         pa.schema([values.schema.field(1), values.schema.field(0)]), values.columns[::-1], values.num_rows

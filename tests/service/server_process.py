@@ -1,4 +1,4 @@
-"""Runs the Flight service over one table in a process of its own, for tests that send arbitrary requests."""
+"""Runs the Flight service over one table in its own process, for tests that send arbitrary requests."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Server:
         return bool(table.to_pydict() == {"s": [499500]})
 
     def close(self) -> None:
-        """End the process."""
+        """Stop the process, and kill it if it does not end."""
         self.process.send_signal(signal.SIGTERM)
         try:
             self.process.wait(20)
@@ -87,7 +87,7 @@ class Server:
 
 @contextmanager
 def running_server(*options: str) -> Iterator[Server]:
-    """Run a server as long as the ``with`` statement."""
+    """Run a server until the ``with`` statement ends."""
     with tempfile.TemporaryDirectory() as directory:
         server = Server(Path(directory), *options)
         try:

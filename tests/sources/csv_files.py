@@ -1,4 +1,4 @@
-"""Compares CSV files in the engine with Spark; every test runs with lines that Arrow cuts, and that the kernels cut."""
+"""Compares how the engine and Spark read CSV files; every test runs with Arrow and with the kernels as the line splitter."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TYPES = {
 
 @pytest.fixture(params=["arrow", "kernels"], autouse=True)
 def cut_by(request, monkeypatch):
-    """Lines are cut by Arrow, and by the compiled kernels where these can."""
+    """Arrow splits the lines into fields, or the compiled kernels do where they can."""
     found = FILE_LOOPS.compile_now() if request.param == "kernels" else None
     monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: found)
 

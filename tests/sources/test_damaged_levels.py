@@ -23,14 +23,14 @@ _FIRST_LEVEL_BYTE = 8
 
 
 def _damaged(directory: Path, column: pa.Array, leaf: int, version: str) -> str:
-    """A file in which bytes in the middle of the definition levels of a leaf are zeroed."""
+    """Write a file in which some definition levels of a leaf are zeroed; return its path."""
     path = directory / f"damaged_{leaf}.parquet"
     pq.write_table(pa.table({"c": column}), path, compression="none", data_page_version=version)
     data = bytearray(path.read_bytes())
     chunk = pq.read_metadata(path).row_group(0).column(leaf)
     cursor = Cursor(bytes(data[chunk.data_page_offset : chunk.data_page_offset + 512]))
     header = _page_header(cursor)
-    # maps store repetition levels first
+    # in a map, the first half of the level bytes are repetition levels
     body = (
         chunk.data_page_offset + cursor.at + (header.level_bytes // 2 if pa.types.is_map(column.type) else 0)
     )
@@ -86,7 +86,7 @@ _NESTED = pa.table(
 @pytest.mark.parametrize(
     "options", [{}, {"data_page_version": "2.0", "data_page_size": 64, "write_batch_size": 7}]
 )
-def test_the_counts_of_sound_columns_are_those_of_the_statistics(tmp_path: Path, options) -> None:
+def test_sound_columns_have_the_value_counts_of_their_statistics(tmp_path: Path, options) -> None:
     path = tmp_path / "sound.parquet"
     pq.write_table(_NESTED, path, row_group_size=100, **options)
     file = pq.ParquetFile(path)
@@ -107,7 +107,7 @@ def test_the_counts_of_sound_columns_are_those_of_the_statistics(tmp_path: Path,
                 check_value_counts(empty, paths, empty.column_names, group)
 
 
-def test_files_of_spark_have_exact_counts(spark, tmp_path: Path) -> None:
+def test_files_of_spark_have_exact_value_counts(spark, tmp_path: Path) -> None:
     spark.sql(
         "SELECT id, if(id % 3 = 0, NULL, struct(id AS x, if(id % 2 = 0, NULL, 'a') AS y)) AS s, if(id % 5 = 0, NULL, "
         "array(struct(id AS a, if(id % 7 = 0, NULL, array(id, NULL)) AS b), NULL)) AS l, map('k', id, 'n', NULL) AS m "
@@ -134,5 +134,5 @@ def test_files_of_spark_have_exact_counts(spark, tmp_path: Path) -> None:
         ("None", False),
     ],
 )
-def test_counts_of_other_writers_are_not_used(writer: str, exact: bool) -> None:
+def test_only_some_writers_count_values_exactly(writer: str, exact: bool) -> None:
     assert has_exact_counts(writer) is exact

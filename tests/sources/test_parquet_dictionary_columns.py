@@ -164,20 +164,20 @@ def test_indices_of_all_widths(tmp_path, values):
 
 def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
     rows = table(values=3000)
-    # the pages after the first ones are plain
+    # only the first pages are dictionary-encoded
     source = write(tmp_path / "f.parquet", rows, dictionary_pagesize_limit=1000)
     assert source.dictionary_column(source.splits()[0], "l") is None
     plain = write(tmp_path / "plain.parquet", rows, use_dictionary=False)
     assert plain.dictionary_column(plain.splits()[0], "l") is None
     lz4 = write(tmp_path / "lz4.parquet", rows, compression="lz4")
     assert lz4.dictionary_column(lz4.splits()[0], "l") is None
-    dictionary_column = write(tmp_path / "indexed.parquet", rows)
-    assert dictionary_column.dictionary_column(dictionary_column.splits()[0], "l") is not None
+    indexed = write(tmp_path / "indexed.parquet", rows)
+    assert indexed.dictionary_column(indexed.splits()[0], "l") is not None
     monkeypatch.setattr(column_reader, "_MIN_ROWS_PER_VALUE", 32)
     again = write(tmp_path / "again.parquet", rows)
     assert again.dictionary_column(again.splits()[0], "l") is None
     monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: None)
-    assert dictionary_column.dictionary_column(dictionary_column.splits()[0], "l") is None
+    assert indexed.dictionary_column(indexed.splits()[0], "l") is None
 
 
 def test_chunks_without_a_small_dictionary_are_not_read_to_filter_by_it(tmp_path, monkeypatch):

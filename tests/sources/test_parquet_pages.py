@@ -1,4 +1,4 @@
-"""Some rows of row groups are read from the pages that hold them, and are the same as those of the whole row group."""
+"""Selected rows are read from the pages of a row group that contain them, and equal the rows of the whole row group."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def table() -> pa.Table:
 
 
 def clustered() -> pa.Table:
-    """Sorted by every column, NULLs and all."""
+    """Return a table whose columns all ascend; one has NULLs."""
     numbers = np.arange(ROWS)
     return pa.table(
         {

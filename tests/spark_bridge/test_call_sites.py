@@ -113,7 +113,7 @@ def test_a_second_import_of_the_module_does_not_replace_its_own_function(spark):
     assert traceback_utils.first_spark_call is before
 
 
-def test_a_pyspark_without_the_function_keeps_its_names(monkeypatch):
+def test_nothing_is_replaced_in_a_pyspark_without_the_function(monkeypatch):
     monkeypatch.delattr(traceback_utils, "first_spark_call")
     call_sites.name_by_user_code()
     assert not hasattr(traceback_utils, "first_spark_call")
@@ -126,7 +126,7 @@ def test_a_pyspark_without_the_function_keeps_its_names(monkeypatch):
     "found", [None, ("count", "job.py", 1), traceback_utils.CallSite("count", "job.py", 1)]
 )
 def test_no_action_fails_because_of_its_name(monkeypatch, found):
-    """Another PySpark may pass arguments, or return another class; and a bug of this module raises an error."""
+    """Another PySpark may pass arguments or return another class, and a bug in this module may raise an error."""
     calls = []
 
     def find(*args, **kwargs):

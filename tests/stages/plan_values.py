@@ -1,4 +1,4 @@
-"""Strategies of hypothesis that generate values of every class of a plan from the types of its fields."""
+"""Hypothesis strategies that generate instances of every class of a plan from the types of its fields."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ TYPES = st.sampled_from(
     ]
 )  # fmt: skip
 SCHEMAS = st.lists(TYPES, max_size=4).map(
-    lambda found: pa.schema(
+    lambda column_types: pa.schema(
         [
             pa.field(f"c{i}", t, i % 2 == 0 or pa.types.is_null(t), {"k": "v"} if i else None)
-            for i, t in enumerate(found)
+            for i, t in enumerate(column_types)
         ]
     )
 )
@@ -50,7 +50,7 @@ BASES: dict[type, list[type]] = {
 
 @cache
 def values_of(annotation: Any, depth: int) -> st.SearchStrategy[Any]:
-    """Return a strategy of values for an annotation, whose expressions, plans, and sources nest at most ``depth`` deep."""
+    """Return a strategy for values of an annotation; their expressions, plans, and sources nest at most ``depth`` deep."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if annotation is Any:
         return PLAIN
@@ -82,15 +82,15 @@ def values_of(annotation: Any, depth: int) -> st.SearchStrategy[Any]:
 
 @cache
 def instances(cls: type, depth: int = 1) -> st.SearchStrategy[Any]:
-    """Return a strategy of instances of a class, whose fields nest at most ``depth`` deep."""
+    """Return a strategy for instances of a class; their fields nest at most ``depth`` deep."""
     if issubclass(cls, LogicalPlan):
         return st.just(LOGICAL[cls.__name__])
     hints = typing.get_type_hints(cls)
-    given_fields = {f.name: values_of(hints[f.name], depth) for f in dataclasses.fields(cls) if f.init}
+    field_values = {f.name: values_of(hints[f.name], depth) for f in dataclasses.fields(cls) if f.init}
     if cls is Call:
-        given_fields["function"] = st.sampled_from(sorted(functions()))
+        field_values["function"] = st.sampled_from(sorted(functions()))
     if cls in (AggregateCall, WindowCall):
-        given_fields["function"] = st.sampled_from(sorted(aggregate_functions()))
-    if "table" in given_fields and hints["table"] is Any:
-        given_fields["table"] = st.just(TABLE)
-    return st.builds(cls, **given_fields)
+        field_values["function"] = st.sampled_from(sorted(aggregate_functions()))
+    if "table" in field_values and hints["table"] is Any:
+        field_values["table"] = st.just(TABLE)
+    return st.builds(cls, **field_values)

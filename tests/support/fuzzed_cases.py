@@ -16,12 +16,12 @@ START_SECONDS = 300  # the limit for the start and the imports of a child proces
 
 T = TypeVar("T")
 Cases = Callable[[int, int, int], Iterator[T]]
-"""Yields the result of each case from a start to a count. A case depends only on the seed, the last argument, and its number."""
+"""``cases(start, count, seed)`` yields results of cases ``start`` to ``count - 1``; each depends on number and seed only."""
 
 
 @contextmanager
 def time_limit(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError in the block after some seconds; without a limit outside of the main thread."""
+    """Raise TimeoutError in the block after ``seconds``; outside of the main thread there is no limit."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -41,7 +41,7 @@ def time_limit(seconds: int) -> Iterator[None]:
 def run_in_children(
     cases: Cases[T], count: int, seed: int, case_seconds: float, end: float = math.inf
 ) -> Iterator[tuple[int, T | None, str]]:
-    """Yield the number, the result, and the problem of each case until ``end``, a time of ``time.monotonic``.
+    """Yield the number, the result, and the problem (or "") of each case until ``end``, a time of ``time.monotonic``.
 
     A case that takes more than ``case_seconds`` or kills its child process has a problem instead of a result. A new child
     process then continues with the next case.
@@ -59,7 +59,7 @@ def run_in_children(
             while number < count:
                 if not receiver.poll(max(0.0, min(limit_seconds, end - time.monotonic()))):
                     if time.monotonic() < end:
-                        yield number, None, f"no end after {limit_seconds:g} s"
+                        yield number, None, f"no result after {limit_seconds:g} s"
                         number += 1
                     break
                 try:

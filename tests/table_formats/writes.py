@@ -68,9 +68,9 @@ def check_writes(
 
 
 def check_statements(spark: Any, templates: Sequence[str], changed: str, expected: str) -> None:
-    """Statements leave the same rows in ``changed`` with the engine enabled as in ``expected`` without it.
+    """Check that statements leave the same rows in ``changed`` with the engine enabled as in ``expected`` without it.
 
-    The tables are equal before. ``{t}`` in a template stands for the table.
+    Both tables have the same rows at first. ``{t}`` in a template stands for the table.
     """
     for template in templates:
         kq.enable(spark)

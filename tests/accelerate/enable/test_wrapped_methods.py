@@ -1,4 +1,4 @@
-"""``kq.enable`` replaces methods of PySpark, also those that other code has wrapped, and ``kq.disable`` restores them."""
+"""``kq.enable`` replaces methods of PySpark, including those that other code wrapped, and ``kq.disable`` restores them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_what_others_have_wrapped_since_stays(spark, monkeypatch):
         kq.disable(spark)
 
 
-def test_a_method_that_others_wrapped_before_needs_no_name(spark, monkeypatch):
+def test_a_wrapper_of_other_code_may_lack_a_name(spark, monkeypatch):
     class Traced:
         def __init__(self, function):
             self.function = function

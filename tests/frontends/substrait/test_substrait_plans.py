@@ -224,7 +224,7 @@ ACCEPTED: dict[str, tuple[str, Any, str]] = {
     "no URI": (ADD, lambda plan: (plan.ClearField("extension_uris"), first(plan, "ExtensionFunction").ClearField("extension_uri_reference")), ADD),
     "a name with the types of arguments": (ADD, renamed("add:i32_i32"), ADD),
     "an option with the engine's value among others": (ADD, option("ScalarFunction", "overflow", "SATURATE", "ERROR"), ADD),
-    "NaN for NaN": ("SELECT x / 2.0D FROM t", option("ScalarFunction", "on_domain_error", "ERROR", "NAN"), "SELECT x / 2.0D FROM t"),
+    "NaN as a result outside of the domain": ("SELECT x / 2.0D FROM t", option("ScalarFunction", "on_domain_error", "ERROR", "NAN"), "SELECT x / 2.0D FROM t"),
     "no declared type": (ADD, lambda plan: first(plan, "ScalarFunction").ClearField("output_type"), ADD),
     "a wider declared type": (ADD, sub("ScalarFunction", "output_type", "i64"), "SELECT CAST(i + 1 AS bigint) FROM t"),
     "a comparison with a shorter integer": ("SELECT i FROM t WHERE i > 1", assigned("Literal", i8=1), "SELECT i FROM t WHERE i > 1"),

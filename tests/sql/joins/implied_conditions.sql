@@ -1,4 +1,4 @@
--- ORs over both sides of a join, which imply conditions for each side. Rows with NULLs in every compared column.
+-- ORs over both inputs of a join, which imply a condition on each input. Every compared column has NULLs.
 
 statement
 CREATE TEMP VIEW l AS
@@ -13,14 +13,14 @@ statement
 CREATE TEMP VIEW m AS
 SELECT * FROM VALUES (1, 'a'), (2, 'b'), (3, NULL), (4, 'e'), (NULL, 'f') AS t(k, n)
 
--- equalities, which become IN
+-- equalities, from which an IN is derived
 query
 SELECT * FROM l JOIN r ON l.k = r.k WHERE (s = 'a' AND q = 'a') OR (s = 'b' AND q = 'a') OR (s = 'e' AND q = 'e')
 
 query
 SELECT * FROM l, r WHERE (v = 10 AND w = 25) OR (v = 20 AND w = 15) OR (v = 30 AND w IS NULL)
 
--- one side with terms of one input only
+-- a branch of the OR has terms of one input only
 query
 SELECT * FROM l, r WHERE (v > 10 AND w > 7) OR v = 5
 
@@ -46,11 +46,11 @@ SELECT * FROM l, r WHERE (v IN (10, NULL) AND w = 15) OR (v NOT IN (10, 20) AND 
 query
 SELECT * FROM l, r WHERE (v = 10 AND w = 15) OR (CAST(NULL AS BOOLEAN) AND w = 7)
 
--- nested
+-- nested ANDs and ORs
 query
 SELECT * FROM l, r WHERE (v > 5 AND (w = 15 OR (w = 7 AND s = 'c'))) OR ((v = 5 OR v IS NULL) AND (q = 'c' OR q = 'e'))
 
--- the same condition is there already
+-- the query already has the implied condition
 query
 SELECT * FROM l, r WHERE s IN ('e', 'a') AND ((s = 'a' AND q = 'a') OR (s = 'e' AND q = 'e'))
 
@@ -61,7 +61,7 @@ SELECT * FROM l JOIN r ON l.k = r.k JOIN m ON m.k = r.k WHERE (s = 'a' AND q = '
 query
 SELECT * FROM l JOIN r ON l.k = r.k LEFT JOIN m ON m.k = r.k WHERE (v = 10 AND n = 'a') OR (v = 5 AND n = 'e') OR (v = 30 AND n IS NULL)
 
--- outer joins: the condition
+-- outer joins and semi joins with the OR in the join condition
 query
 SELECT * FROM l LEFT JOIN r ON l.k = r.k AND ((v = 10 AND w = 15) OR (v = 20 AND w = 25))
 
@@ -83,7 +83,7 @@ SELECT l.*, EXISTS (SELECT 1 FROM r WHERE l.k = r.k AND ((v = 10 AND w = 15) OR 
 query
 SELECT * FROM l WHERE v NOT IN (SELECT w FROM r WHERE (v = 40 AND q = 'd') OR (v = 10 AND q = 'a'))
 
--- outer joins: a filter above
+-- outer joins below a filter with the OR
 query
 SELECT * FROM l LEFT JOIN r ON l.k = r.k AND w > 15 WHERE (v = 10 AND q IS NULL) OR (v = 30 AND w IS NULL)
 
@@ -97,7 +97,7 @@ SELECT * FROM l FULL JOIN r ON l.k = r.k AND v > 15 WHERE (s IS NULL AND q = 'a'
 query
 SELECT * FROM (SELECT k, sum(v) t FROM l GROUP BY k) a JOIN r ON a.k = r.k WHERE (a.k = 1 AND w = 15 AND t = 30) OR (a.k = 4 AND w = 1)
 
--- a side that can raise an error is evaluated for no row of the result
+-- a branch of the OR that can raise an error: no row raises one, then a row does
 query
 SELECT l.k, w FROM l, r WHERE (v = 10 AND w = 15) OR (100 / (w + 1) > 50 AND v = 5)
 
