@@ -112,7 +112,7 @@ def check_string_bytes(nbytes: int, subject: str) -> None:
 def check_elements(count: int) -> None:
     """Raise BatchTooLarge if the lists or maps of one array cannot have this number of elements."""
     if count > INT32_MAX:
-        raise BatchTooLarge("arrays or maps of a batch with more than 2^31 elements are not supported")
+        raise BatchTooLarge("arrays or maps of a batch with 2^31 elements or more are not supported")
 
 
 def raise_if_too_large(error: pa.ArrowException, subject: str) -> None:

@@ -20,7 +20,7 @@ from kquery_spark.errors import SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.physical import split_columns
 from kquery_spark.sources.base import Split
-from kquery_spark.sources.parquet import chunk_pages, column_reader
+from kquery_spark.sources.parquet import chunk_pages, column_reader, page_codecs
 from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.types.vector import Int64s
@@ -368,9 +368,9 @@ def test_nulls_are_known_by_the_rows(tmp_path):
 def test_bytes_of_another_size_than_the_header_says_are_no_page(codec):
     data = bytes(range(100))
     stored = np.frombuffer(pa.compress(data, codec, asbytes=True), np.uint8)
-    found = column_reader.decompress(codec.upper(), stored, 100)
+    found = page_codecs.decompress(codec.upper(), stored, 100)
     assert found is not None
     assert found.tobytes() == data
     for size in (50, 99, 101, 200):
-        assert column_reader.decompress(codec.upper(), stored, size) is None, size
-    assert column_reader.decompress(codec.upper(), np.empty(0, np.uint8), 100) is None
+        assert page_codecs.decompress(codec.upper(), stored, size) is None, size
+    assert page_codecs.decompress(codec.upper(), np.empty(0, np.uint8), 100) is None

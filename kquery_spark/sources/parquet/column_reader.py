@@ -19,7 +19,6 @@ one. The caller then lets pyarrow read the chunk, which also reports damage.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -51,10 +50,9 @@ from kquery_spark.kernels.parquet_page_table import (
     VALUES,
 )
 from kquery_spark.sources.dictionary_column import PackedIndices
+from kquery_spark.sources.parquet.page_codecs import Bytes, raw_pages
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 from kquery_spark.types.vector import Int64s
-
-Bytes = npt.NDArray[np.uint8]
 
 _WIDTHS = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 # the codec argument of ``page_table``; LZ4 is missing because the name stands for two formats
@@ -68,7 +66,6 @@ _MAX_HEADER_BYTES = 1 << 12  # more than the headers of the pages of a short chu
 _FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
 _NO_ROWS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
-_MAX_SNAPPY_RATIO = 22  # the longest copy, 64 bytes, is stored in three bytes
 _INDEX_WIDTH = 0  # makes ``decode_values`` write the dictionary's indices
 # indices are uint16, and the index after the last value stands for NULL
 _MAX_DICTIONARY_VALUES = (1 << 16) - 1
@@ -250,7 +247,9 @@ class ColumnReader:
             return None
         if not page[COMPRESSED]:
             return self._data[page[BODY] : page[BODY] + page[SIZE]]
-        stored = self._raw_bytes(np.array([page], np.int64), np.ones(1, np.bool_))
+        stored = raw_pages(
+            self.chunk.codec, self._kernels, self._data, np.array([page], np.int64), np.ones(1, np.bool_)
+        )
         return None if stored is None else stored[0][: page[RAW_SIZE]]
 
     def _decompressed(self, rows: Int64s | None) -> tuple[Bytes, Int64s] | None:
@@ -260,41 +259,13 @@ class ColumnReader:
             return None
         if not pages.are_compressed:
             return self._data, pages.data
-        return self._raw_bytes(pages.data, _pages_with_rows(pages.data[:, VALUES], rows))
-
-    def _raw_bytes(self, pages: Int64s, is_needed: npt.NDArray[np.bool_]) -> tuple[Bytes, Int64s] | None:
-        """Decompress the needed pages into one array; returns it with a page table that points into it.
-
-        Skipped pages get size 0 in the table. If the second of three pages of 100 raw bytes each is needed, the array has
-        100 bytes, and the (position, size) pairs in the table are (0, 0), (0, 100), and (100, 0).
-        """
-        table = pages.copy()
-        if self.chunk.codec == "SNAPPY":
-            raw_bytes = int(pages[is_needed, RAW_SIZE].sum())
-            if raw_bytes > _MAX_SNAPPY_RATIO * len(self._data):
-                return None
-            out = np.empty(raw_bytes + self._kernels.PADDING, np.uint8)
-            is_valid = self._kernels.decompress_snappy(self._data, table, is_needed, out)
-            return (out, table) if is_valid else None
-        parts: list[Bytes] = []
-        total = 0
-        for page, needed in zip(table, is_needed, strict=True):
-            at, size, raw_size, levels = (int(page[i]) for i in (BODY, SIZE, RAW_SIZE, LEVEL_BYTES))
-            page[BODY] = total
-            if not needed:
-                page[SIZE] = page[LEVEL_BYTES] = 0
-                continue
-            # in pages of version 2 the levels come first and are never compressed
-            values = self._data[at + levels : at + size]
-            if page[COMPRESSED]:
-                unpacked = decompress(self.chunk.codec, values, raw_size - levels)
-                if unpacked is None:
-                    return None
-                values = unpacked
-            parts += [self._data[at : at + levels], values] if levels else [values]
-            page[SIZE] = raw_size
-            total += raw_size
-        return (np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else _NO_BYTES), table
+        return raw_pages(
+            self.chunk.codec,
+            self._kernels,
+            self._data,
+            pages.data,
+            _pages_with_rows(pages.data[:, VALUES], rows),
+        )
 
     def _numbers(self, rows: Int64s | None) -> pa.Array | None:
         dtype = self.chunk.dtype
@@ -397,31 +368,3 @@ def _pages_with_rows(counts: Int64s, rows: Int64s | None) -> npt.NDArray[np.bool
     ends = np.searchsorted(rows, np.cumsum(counts))
     has_rows: npt.NDArray[np.bool_] = np.diff(ends, prepend=0) > 0
     return has_rows
-
-
-def decompress(codec: str, data: Bytes, raw_size: int) -> Bytes | None:
-    """Decompress a page; None if it is damaged or has another size than its header says."""
-    if raw_size == 0:
-        return _NO_BYTES
-    stored = pa.py_buffer(data)
-    try:
-        if not _declares_size(codec, stored, raw_size):
-            return None
-        return np.frombuffer(_codec(codec).decompress(stored, raw_size), np.uint8)
-    except (pa.ArrowException, OSError, ValueError):
-        return None
-
-
-def _declares_size(codec: str, data: pa.Buffer, raw_size: int) -> bool:
-    """True if the compressed bytes themselves declare this size; pyarrow would pad a shorter result with zeros.
-
-    A GZIP member ends with its size in four bytes.
-    """
-    if codec == "GZIP":
-        return int.from_bytes(data.slice(max(data.size - 4, 0)).to_pybytes(), "little") == raw_size
-    return True  # pyarrow checks the size of ZSTD frames itself
-
-
-@cache
-def _codec(name: str) -> Any:
-    return pa.Codec(name.lower())
