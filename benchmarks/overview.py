@@ -41,6 +41,7 @@ WORKLOADS = (
     Workload("tpcds-sf1", "TPC-DS, scale factor 1", "{size} of Parquet"),
     Workload("taxi-30m", "Taxi trips, grouped", "30 million trips, {size} of Parquet and CSV"),
     Workload("micro-sf1", "Single operations", "10 million rows, {size} of Parquet"),
+    Workload("pipelines-0.1", "Jobs in the DataFrame API", "{size} of CSV, Parquet, and JSON"),
     Workload("small", "Small queries", "up to 500,000 rows, {size} of Parquet"),
 )
 
