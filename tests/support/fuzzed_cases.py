@@ -21,7 +21,7 @@ Cases = Callable[[int, int, int], Iterator[T]]
 
 @contextmanager
 def time_limit(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError in the block after ``seconds``; outside of the main thread there is no limit."""
+    """Raise TimeoutError if the body takes longer than ``seconds``. Threads other than the main one run without a limit."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
