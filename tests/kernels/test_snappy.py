@@ -39,7 +39,7 @@ def decompress(kernels: ModuleType, stored: bytes, raw_size: int) -> bytes | Non
     data = np.frombuffer(b"\x01" * before + stored, np.uint8)
     page = np.zeros((1, PAGE_FIELDS), np.int64)
     page[0, [BODY, SIZE, RAW_SIZE, COMPRESSED]] = before, len(stored), raw_size, 1
-    output_size = raw_size + kernels.PADDING
+    output_size = raw_size + kernels.SNAPPY_PADDING
     memory = np.full(output_size + 64, _UNTOUCHED, np.uint8)
     is_sound = kernels.decompress_snappy(data, page, np.ones(1, np.bool_), memory[:output_size])
     assert (memory[output_size:] == _UNTOUCHED).all()
@@ -148,7 +148,7 @@ def test_the_pages_that_are_needed_are_decompressed_one_after_the_other(kernels:
     data = np.frombuffer(b"".join(stored), np.uint8)
     table, is_needed = pages.copy(), np.array([True, False, True, True])
     size = sum(len(p) for p, needed in zip(parts, is_needed, strict=True) if needed)
-    out = np.empty(size + kernels.PADDING, np.uint8)
+    out = np.empty(size + kernels.SNAPPY_PADDING, np.uint8)
     assert kernels.decompress_snappy(data, table, is_needed, out)
     assert out[:size].tobytes() == parts[0] + parts[2] + parts[3]
     assert table[:, BODY].tolist() == [0, len(parts[0]), len(parts[0]), len(parts[0]) + len(parts[2])]

@@ -22,12 +22,12 @@ from kquery_spark.kernels.loops.parquet_indices import (
 from kquery_spark.kernels.loops.parquet_pages import page_table
 from kquery_spark.kernels.loops.parquet_strings import decode_strings
 from kquery_spark.kernels.loops.parquet_values import decode_values
-from kquery_spark.kernels.loops.snappy import PADDING, decompress_snappy
+from kquery_spark.kernels.loops.snappy import SNAPPY_PADDING, decompress_snappy
 from kquery_spark.kernels.loops.text import SLACK, field_strings, separators
 
 __all__ = [
-    "PADDING",
     "SLACK",
+    "SNAPPY_PADDING",
     "decode_indices",
     "decode_selected_indices",
     "decode_strings",

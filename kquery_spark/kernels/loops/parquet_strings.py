@@ -167,11 +167,11 @@ def _append(
 
 
 @numba.njit
-def _estimated_bytes(pages: Any, dictionary: Any, entries: Any, is_selected: Any, rows: Any) -> Any:
-    """Estimate the bytes that the strings take.
+def _initial_buffer_bytes(pages: Any, dictionary: Any, entries: Any, is_selected: Any, rows: Any) -> Any:
+    """Return the initial size of the output buffer: the estimated bytes of the strings plus a quarter, within limits.
 
-    A plain page counts with its own size, and a page of indices with the average size of a dictionary entry for each value.
-    The sum is scaled by the share of selected rows. entries: the number of entries of the dictionary.
+    A plain page counts as its own size, and a page of indices as the average size of a dictionary entry for each value. The
+    sum is scaled by the share of selected rows. entries: the number of entries of the dictionary.
     """
     total, count = int64(0), int64(1)
     entry_bytes = len(dictionary) // entries if entries else int64(0)
@@ -218,7 +218,7 @@ def decode_strings(
         dictionary, int64(0), int64(len(dictionary)), count, entries
     ):
         return int64(-1), np.empty(0, np.uint8)
-    out = np.empty(_estimated_bytes(pages, dictionary, count, is_selected, rows), np.uint8)
+    out = np.empty(_initial_buffer_bytes(pages, dictionary, count, is_selected, rows), np.uint8)
     first, low, nulls, total = int64(0), int64(0), int64(0), int64(0)
     offsets[0] = 0
     for number in range(len(pages)):

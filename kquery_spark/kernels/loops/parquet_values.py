@@ -112,7 +112,7 @@ def _decode_indexed(
             if is_packed:
                 if unpack_run(data, start, step, bits, block, uintp(0)) >= uint64(entries):
                     return False
-                # This is exact, because only the last step of a run is not a multiple of eight.
+                # Every step but the last is a whole number of groups of eight. After the last, ``start`` is not used.
                 start += (step >> uintp(3)) * bits
             _copy_entries(dictionary, block, int64(step), width, out, to)
             to += int64(step) * slot
@@ -244,8 +244,8 @@ def decode_values(
         return int64(-1)
     slot = width if width else int64(_INDEX_BYTES)  # bytes of a value in the output
     longest = largest_number(pages, VALUES)
-    # scratch space: the indices of a block or of the selected rows of a page; of one page, the NULL flags, the values that
-    # are present, and the values of all rows
+    # Scratch space. indices: of a block, or of the selected rows of a page. For one page each: the NULL flags, ``packed`` for
+    # the values that are not NULL, and ``whole`` for the values of all rows.
     indices = np.empty(max(longest, int64(_BLOCK)) + 8, np.uint32)
     flags = np.empty(longest, np.uint8)
     packed = np.empty((longest + 1) * slot + _SLACK if has_levels else int64(_SLACK), np.uint8)

@@ -3,7 +3,8 @@
 A block begins with its raw size as a varint; elements follow (format_description.txt of google/snappy). The first byte of an
 element is its tag. The lowest two bits of the tag are the kind of the element:
 
-    0  literal: these bytes follow. The upper six bits are the size minus 1, or 60 to 63 if the size follows in 1 to 4 bytes.
+    0  literal: its bytes follow. The upper six bits are the size minus 1. If they are 60 to 63, the size minus 1 follows the
+       tag in 1 to 4 bytes (little-endian), before the literal's bytes.
     1  copy of 4 to 11 bytes of the output, up to 2,047 bytes back: bits 2 to 4 of the tag are the size minus 4, and the
        upper three bits and the next byte are the offset
     2  copy of 1 to 64 bytes: the upper six bits are the size minus 1, and the offset follows in two bytes
@@ -12,9 +13,10 @@ element is its tag. The lowest two bits of the tag are the kind of the element:
 A copy may overlap its own output. The block ``08 04 61 62 09 02`` has 8 raw bytes: the literal "ab", and a copy of 6 bytes
 from 2 bytes back, which repeats it: "abababab".
 
-Blocks of 64-bit integers consist of elements of about 4 bytes, so most of the time would go into calls that copy a few
-bytes. Elements of up to 16 bytes are copied as two words instead, whatever their size is. The next element overwrites the
-excess bytes, and ``PADDING`` is the room for those of the last element.
+Blocks of 64-bit integers consist of elements with about 4 raw bytes, so most of the time would go into calls that copy a few
+bytes. Therefore, elements of up to 16 raw bytes are copied as two words. Exceptions are literals in the last bytes of the
+input, and copies from less than 8 bytes back: a word would overlap its own source. The next element overwrites the excess
+bytes, and ``SNAPPY_PADDING`` is the room for those of the last element.
 
 Positions are unsigned, because numba adds a test for negative ones to each access by a signed position.
 """
@@ -31,7 +33,7 @@ from kquery_spark.kernels.loops.parquet_pages import Bytes
 from kquery_spark.kernels.loops.parquet_runs import varint
 from kquery_spark.kernels.parquet_page_table import BODY, COMPRESSED, LEVEL_BYTES, RAW_SIZE, SIZE
 
-PADDING = 16
+SNAPPY_PADDING = 16
 """The number of bytes that the output of ``decompress_snappy`` must have after the raw bytes of all pages."""
 
 _ONE, _TWO, _THREE, _FOUR, _FIVE = uintp(1), uintp(2), uintp(3), uintp(4), uintp(5)
@@ -41,7 +43,7 @@ _MAX_SIZE_IN_TAG = uintp(60)
 
 
 @numba.njit(inline="always")
-def _word_after(data: Any, at: Any) -> Any:
+def _load32_or_zeros(data: Any, at: Any) -> Any:
     """Load the four bytes from ``at`` on; those past the end of the array are 0."""
     size = uintp(len(data))
     if at + _FOUR <= size:
@@ -60,7 +62,7 @@ def _copy_words(out: Any, to: Any, data: Any, at: Any) -> None:
 
 
 @numba.njit
-def _repeat(out: Any, to: Any, offset: Any, size: Any) -> None:
+def _copy_from_output(out: Any, to: Any, offset: Any, size: Any) -> None:
     """Copy ``size`` bytes from ``offset`` bytes before ``to``, and up to 15 more bytes."""
     if offset < _WORD:
         for i in range(size):
@@ -78,7 +80,7 @@ def _repeat(out: Any, to: Any, offset: Any, size: Any) -> None:
 def _decompress_block(data: Any, at: Any, end: Any, out: Any, to: Any, raw_size: Any) -> Any:
     """Decompress the block ``data[at:end]`` to ``out[to : to + raw_size]``; False if it is damaged or has another size.
 
-    ``out`` must have ``PADDING`` bytes after the block.
+    ``out`` must have ``SNAPPY_PADDING`` bytes after the block.
     """
     declared_size, at = varint(data, at, end)
     if declared_size != raw_size:
@@ -94,7 +96,7 @@ def _decompress_block(data: Any, at: Any, end: Any, out: Any, to: Any, raw_size:
                 if size_bytes > end - at:
                     return False
                 mask = (_ONE << (uintp(8) * size_bytes)) - _ONE
-                size = (uintp(_word_after(data, at)) & mask) + _ONE
+                size = (uintp(_load32_or_zeros(data, at)) & mask) + _ONE
                 at += size_bytes
             if size > end - at or size > out_end - to:
                 return False
@@ -104,7 +106,7 @@ def _decompress_block(data: Any, at: Any, end: Any, out: Any, to: Any, raw_size:
                 copy_bytes(out, to, data, at, size)
             at += size
         else:
-            word = uintp(_word_after(data, at))
+            word = uintp(_load32_or_zeros(data, at))
             if kind == _NEAR_COPY:
                 size = ((tag >> _TWO) & uintp(7)) + _FOUR
                 offset = ((tag >> _FIVE) << uintp(8)) | (word & uintp(0xFF))
@@ -117,7 +119,7 @@ def _decompress_block(data: Any, at: Any, end: Any, out: Any, to: Any, raw_size:
                 at += _FOUR
             if offset == uintp(0) or offset > to - start or size > out_end - to:
                 return False
-            _repeat(out, to, offset, size)
+            _copy_from_output(out, to, offset, size)
         to += size
     return to == out_end and at == end
 
@@ -127,8 +129,8 @@ def decompress_snappy(data: Any, pages: Any, is_needed: Any, out: Any) -> Any:
     """Decompress the needed pages one after the other, and make the page table point to their raw bytes in ``out``.
 
     data, pages: the bytes of a chunk and the table of its pages. is_needed: a flag for each page; the other pages get the
-    size 0 in the table. out: must have ``PADDING`` bytes more than the raw sizes of the needed pages. Returns False if one
-    of these is damaged.
+    size 0 in the table. out: must have ``SNAPPY_PADDING`` bytes more than the raw sizes of the needed pages. Returns False if a
+    needed page is damaged or does not fit into ``out``.
 
     If only the second of three pages of 100 raw bytes is needed, the positions and sizes become (0, 0), (0, 100), (100, 0).
     """
@@ -141,7 +143,7 @@ def decompress_snappy(data: Any, pages: Any, is_needed: Any, out: Any) -> Any:
         at, size, raw_size, levels = page[BODY], page[SIZE], page[RAW_SIZE], page[LEVEL_BYTES]
         if min(at, size, raw_size, levels) < 0 or levels > min(size, raw_size) or at + size > len(data):
             return False
-        if to + raw_size + PADDING > len(out):
+        if to + raw_size + SNAPPY_PADDING > len(out):
             return False
         # in pages of version 2 the levels come first and are never compressed
         stored = levels if page[COMPRESSED] else size

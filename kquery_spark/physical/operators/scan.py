@@ -232,8 +232,8 @@ class _FilteringReader:
     ) -> tuple[RowConditions, Int64s | None]:
         """Apply the conditions that a dictionary can decide; returns the other conditions and the remaining rows.
 
-        The column whose conditions let the smallest share of rows pass in earlier splits comes first, so that few rows of
-        the others are decoded. Columns without a known share come before all others.
+        Columns are sorted by the share of rows that passed their conditions in the last split that measured it, the smallest
+        first, so that few rows of the later ones are decoded. Columns without a known share come before all others.
         """
         decided = []
         by_column = conditions.by_column

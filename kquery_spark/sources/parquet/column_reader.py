@@ -60,7 +60,8 @@ _CODECS = {"UNCOMPRESSED": AS_STORED, "SNAPPY": SNAPPY, "ZSTD": OTHER_CODEC, "GZ
 _DECOMPRESSED_BY_LOOPS = ("UNCOMPRESSED", "SNAPPY")
 _DICTIONARY_ENCODINGS = (PLAIN, PLAIN_DICTIONARY)
 _INDEX_ENCODINGS = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
-# the encodings that the footer of a readable chunk may list; old writers list BIT_PACKED for levels that flat columns lack
+# The encodings that the footer of a readable chunk may list. Old writers list BIT_PACKED for the repetition levels, although
+# flat columns have none.
 _ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED", *_INDEX_ENCODINGS}
 _MAX_HEADER_BYTES = 1 << 12  # more than the headers of the pages of a short chunk take
 _FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
@@ -111,7 +112,7 @@ class FlatChunk:
         return bool(self.raw_size <= dictionary_bytes + index_bytes + self.rows + _MAX_HEADER_BYTES)
 
     @property
-    def is_read_faster(self) -> bool:
+    def loops_are_faster(self) -> bool:
         """True if the loops decode all rows of the chunk in less time than pyarrow, as ``benchmarks.scan`` measures it.
 
         If only some rows are selected, the loops are faster for every chunk.
@@ -247,10 +248,10 @@ class ColumnReader:
             return None
         if not page[COMPRESSED]:
             return self._data[page[BODY] : page[BODY] + page[SIZE]]
-        stored = raw_pages(
+        decompressed = raw_pages(
             self.chunk.codec, self._kernels, self._data, np.array([page], np.int64), np.ones(1, np.bool_)
         )
-        return None if stored is None else stored[0][: page[RAW_SIZE]]
+        return None if decompressed is None else decompressed[0][: page[RAW_SIZE]]
 
     def _decompressed(self, rows: Int64s | None) -> tuple[Bytes, Int64s] | None:
         """Return the raw bytes of the data pages with selected rows, with a page table that points into them."""

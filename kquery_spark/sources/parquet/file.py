@@ -176,10 +176,10 @@ class OpenFile(ParsedFooter):
         chunk = self._flat_chunk(group, column)
         return chunk is not None and chunk.may_have_small_dictionary
 
-    def is_read_faster(self, group: int, column: str) -> bool:
+    def loops_are_faster(self, group: int, column: str) -> bool:
         """True if the compiled loops decode all rows of a chunk in less time than pyarrow."""
         chunk = self._flat_chunk(group, column)
-        return chunk is not None and chunk.is_read_faster
+        return chunk is not None and chunk.loops_are_faster
 
     def _flat_chunk(self, group: int, column: str) -> FlatChunk | None:
         """Describe a chunk for the compiled loops; None if only pyarrow can read it."""

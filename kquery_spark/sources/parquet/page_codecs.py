@@ -33,7 +33,7 @@ def raw_pages(
         raw_bytes = int(pages[is_needed, RAW_SIZE].sum())
         if raw_bytes > _MAX_SNAPPY_RATIO * len(data):
             return None
-        out = np.empty(raw_bytes + kernels.PADDING, np.uint8)
+        out = np.empty(raw_bytes + kernels.SNAPPY_PADDING, np.uint8)
         return (out, table) if kernels.decompress_snappy(data, table, is_needed, out) else None
     parts: list[Bytes] = []
     total = 0
@@ -46,10 +46,10 @@ def raw_pages(
         # in pages of version 2 the levels come first and are never compressed
         values = data[at + levels : at + size]
         if page[COMPRESSED]:
-            unpacked = decompress(codec, values, raw_size - levels)
-            if unpacked is None:
+            decompressed = decompress(codec, values, raw_size - levels)
+            if decompressed is None:
                 return None
-            values = unpacked
+            values = decompressed
         parts += [data[at : at + levels], values] if levels else [values]
         page[SIZE] = raw_size
         total += raw_size

@@ -169,7 +169,7 @@ class ParquetSource(Source):
         self, opened: OpenFile, group: int, columns: Sequence[str]
     ) -> dict[str, pa.ChunkedArray]:
         """Read all rows of the columns: with compiled loops where they are faster, otherwise with pyarrow."""
-        faster = [c for c in columns if opened.is_read_faster(group, c)]
+        faster = [c for c in columns if opened.loops_are_faster(group, c)]
         arrays = {
             name: pa.chunked_array([array])
             for name, column in opened.column_readers(group, faster, self._kernels()).items()

@@ -201,7 +201,7 @@ def _prepare() -> None:
     FILE_LOOPS.compile_now()
     split_columns._MIN_INDEXED_ROWS = 0
     column_reader._MIN_ROWS_PER_VALUE = 1
-    OpenFile.is_read_faster = lambda self, group, column: True  # type: ignore[method-assign]
+    OpenFile.loops_are_faster = lambda self, group, column: True  # type: ignore[method-assign]
     chunk_pages._MIN_PAGED_ROWS = 0
 
 
