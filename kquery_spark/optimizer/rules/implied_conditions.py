@@ -121,13 +121,11 @@ def _terms_for_sides(join: Join, above: Sequence[Expr]) -> list[tuple[LogicalPla
     if join.kind is not JoinKind.INNER and _can_raise_below(join):
         above = []
     from_above, by_condition = _sides_filtered_from_above(join), sides_filtered_by_condition(join)
-    return [
-        (
-            side,
-            list(filter(_is_searched, [*(above if takes_above else []), *(condition if takes_own else [])])),
-        )
-        for side, takes_above, takes_own in zip(join.children, from_above, by_condition, strict=True)
-    ]
+    sides = []
+    for side, takes_above, takes_own in zip(join.children, from_above, by_condition, strict=True):
+        terms = [*(above if takes_above else ()), *(condition if takes_own else ())]
+        sides.append((side, list(filter(_is_searched, terms))))
+    return sides
 
 
 def _sides_filtered_from_above(join: Join) -> tuple[bool, bool]:
