@@ -156,7 +156,8 @@ def _install() -> None:
         runs += [(ClassicDataFrame, name, action) for name, action in _ACTIONS.items()]
         for owner, name, run in runs:
             original = getattr(owner, name, None)
-            if original is None:  # PySpark 3.5 has no toArrow
+            # PySpark 3.5 has no toArrow. Other code may have replaced a property by a descriptor of its own.
+            if not (isinstance(original, property) or callable(original)):
                 continue
             if isinstance(original, property):
                 assert original.fget is not None

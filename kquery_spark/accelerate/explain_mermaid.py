@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,9 @@ if TYPE_CHECKING:
 _LONGEST_LABEL = 60
 # Characters that have a meaning in Mermaid, HTML or Markdown are written as Mermaid's entities, which begin with "#". For
 # example, Markdown would drop two asterisks around a word, and a line break in a literal would end the box.
-_ENTITIES = str.maketrans({c: f"#{ord(c)};" for c in '#"<>&`*\\\n\r'})
+_ENTITIES = str.maketrans({c: f"#{ord(c)};" for c in '#"<>&`*~\\\n\r'})
+# Markdown treats underscores like asterisks, except between letters or digits, as in most names of columns.
+_OUTER_UNDERSCORES = re.compile(r"(?<!\w)_+|_+(?!\w)")
 
 
 def flowchart(explanation: Explanation) -> str:
@@ -80,7 +83,8 @@ def _escaped(label: str) -> str:
     text = label.replace("Exec: ", ": ", 1).removesuffix("Exec").lstrip(" ")
     indent = len(label) - len(label.lstrip(" "))
     shortened = text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
-    return "#nbsp;" * indent + shortened.translate(_ENTITIES)
+    escaped = _OUTER_UNDERSCORES.sub(lambda match: "#95;" * len(match[0]), shortened.translate(_ENTITIES))
+    return "#nbsp;" * indent + escaped
 
 
 def size_text(nbytes: float) -> str:

@@ -6,6 +6,7 @@ import uuid
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import click
 from pyspark.errors import AnalysisException
 from typing_extensions import override
 
@@ -65,7 +66,7 @@ class AtomicOutput(ABC, Generic[P]):
         """Rename the staging directory to the target. old: the path of an existing output until the new one is complete.
 
         Object stores rename file by file. If a rename stops halfway, its source and its target both exist; then, the old
-        output is neither deleted nor renamed back.
+        output is neither deleted nor renamed back, and a message says where to find it.
         """
         try:
             if self._exists(target):
@@ -79,7 +80,12 @@ class AtomicOutput(ABC, Generic[P]):
             if self._exists(old):
                 if not self._exists(target):
                     self._rename(old, target)
-                elif not self._exists(staging):
+                elif self._exists(staging):
+                    click.echo(
+                        f"a rename stopped halfway: the previous files of {self.path} are in {old} or still there",
+                        err=True,
+                    )
+                else:
                     self._delete(old)
 
     @abstractmethod

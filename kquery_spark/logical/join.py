@@ -124,6 +124,11 @@ class Join(BinaryPlan):
         read = needed | columns_of(*self.expressions)
         return read & self.left.column_names, read & self.right.column_names
 
+    @property
+    def sides_filtered_from_above(self) -> tuple[bool, bool]:
+        """For the left and the right side: whether a filter above the join on its columns can filter the side instead."""
+        return not self.kind.pads_left, self.kind in (JoinKind.INNER, JoinKind.RIGHT)
+
     @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
         """Pushes pure filters into a side, unless the join pads that side's columns with NULLs.
@@ -134,9 +139,10 @@ class Join(BinaryPlan):
         names = columns_of(predicate)
         if not names or not is_pure(predicate):
             return None
-        if names <= self.left.column_names and not self.kind.pads_left:
+        filters_left, filters_right = self.sides_filtered_from_above
+        if filters_left and names <= self.left.column_names:
             return predicate, None
-        if names <= self.right.column_names and self.kind in (JoinKind.INNER, JoinKind.RIGHT):
+        if filters_right and names <= self.right.column_names:
             return None, predicate
         return None
 

@@ -143,7 +143,7 @@ def test_an_interrupt_during_the_renames_loses_no_output(tmp_path, monkeypatch, 
 
 
 @pytest.mark.parametrize("interrupted", [1, 2])
-def test_a_rename_that_stops_halfway_loses_no_rows(tmp_path, monkeypatch, interrupted):
+def test_a_rename_that_stops_halfway_loses_no_rows(tmp_path, monkeypatch, capsys, interrupted):
     """Object stores rename by copying file after file: if that stops, both directories exist."""
     context, target, calls = kq.ExecutionContext(), tmp_path / "r.csv", []
     LocalOutput(str(target)).write(context.sql("SELECT 1 AS x"))
@@ -162,6 +162,8 @@ def test_a_rename_that_stops_halfway_loses_no_rows(tmp_path, monkeypatch, interr
         output.write(context.sql("SELECT 2 AS x"))
     complete = [path for path in tmp_path.iterdir() if (path / "part-00000.csv").is_file()]
     assert [(path / "part-00000.csv").read_text() for path in complete] == ["x\n1\n"]
+    (old,) = tmp_path.glob(".r.csv.*.old")
+    assert f"the previous files of {target} are in {old} or still there" in capsys.readouterr().err
 
 
 def test_other_file_systems_need_spark():

@@ -82,7 +82,7 @@ class _Derivation:
         if isinstance(plan, Filter):
             return with_new_children(plan, [self._filter_inputs(plan.child, terms, largest)])
         if isinstance(plan, Join):
-            sides = zip(plan.children, _sides_filtered_from_above(plan), strict=True)
+            sides = zip(plan.children, plan.sides_filtered_from_above, strict=True)
             filtered = [
                 self._filter_inputs(s, terms, largest) if is_filtered else s for s, is_filtered in sides
             ]
@@ -120,19 +120,13 @@ def _terms_for_sides(join: Join, above: Sequence[Expr]) -> list[tuple[LogicalPla
         return [(side, []) for side in join.children]
     if join.kind is not JoinKind.INNER and _can_raise_below(join):
         above = []
-    from_above, by_condition = _sides_filtered_from_above(join), sides_filtered_by_condition(join)
-    return [
-        (
-            side,
-            list(filter(_is_searched, [*(above if takes_above else []), *(condition if takes_own else [])])),
-        )
-        for side, takes_above, takes_own in zip(join.children, from_above, by_condition, strict=True)
-    ]
-
-
-def _sides_filtered_from_above(join: Join) -> tuple[bool, bool]:
-    """Return, for the left and the right side, whether a filter above the join can filter the side instead."""
-    return not join.kind.pads_left, join.kind in (JoinKind.INNER, JoinKind.RIGHT)
+    sides = []
+    for side, takes_above, takes_own in zip(
+        join.children, join.sides_filtered_from_above, sides_filtered_by_condition(join), strict=True
+    ):
+        terms = [*(above if takes_above else ()), *(condition if takes_own else ())]
+        sides.append((side, list(filter(_is_searched, terms))))
+    return sides
 
 
 def _can_raise_below(plan: LogicalPlan) -> bool:

@@ -85,8 +85,7 @@ def _release_condition(join: Join, left: list[Expr], right: list[Expr]) -> Join:
 
 def sides_filtered_by_condition(join: Join) -> tuple[bool, bool]:
     """Return, for the left and the right side, whether a term of the ON condition can filter the side instead."""
-    filters_right = join.kind not in (JoinKind.RIGHT, JoinKind.FULL) and not join.null_aware
-    return join.kind in _CONDITION_FILTERS_LEFT, filters_right
+    return join.kind in _CONDITION_FILTERS_LEFT, not (join.kind.pads_left or join.null_aware)
 
 
 def _filters_of_side(term: Expr, sides: Sequence[tuple[Set[str], list[Expr]]]) -> list[Expr] | None:

@@ -57,7 +57,8 @@ def _skipping_package(find: Callable[..., Any]) -> Callable[..., Any]:
     def first_spark_call(*args: Any, **kwargs: Any) -> Any:
         found = find(*args, **kwargs)
         with contextlib.suppress(Exception):  # a problem with names in the UI must not make an action fail
-            if _is_called_by_package() and (call_site := user_call_site()) is not None:
+            call_site = user_call_site() if found is not None and _is_called_by_package() else None
+            if call_site is not None:
                 return found._replace(**call_site._asdict())
         return found
 

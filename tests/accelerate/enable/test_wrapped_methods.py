@@ -82,6 +82,22 @@ def test_a_wrapper_of_other_code_may_lack_a_name(spark, monkeypatch):
     assert ClassicDataFrame.count is theirs
 
 
+def test_a_property_that_other_code_replaced_is_not_wrapped(spark, monkeypatch):
+    class Traced:
+        def __get__(self, instance, owner=None):
+            return self if instance is None else "a writer of other code"
+
+    theirs = Traced()
+    monkeypatch.setattr(ClassicDataFrame, "write", theirs)
+    kq.enable(spark)
+    try:
+        assert spark.range(3).write == "a writer of other code"
+        assert spark.range(3).count() == 3
+    finally:
+        kq.disable(spark)
+    assert ClassicDataFrame.write is theirs
+
+
 def test_an_enable_that_fails_does_not_prevent_the_next_one(spark, monkeypatch):
     real = module._wrapper
 

@@ -162,3 +162,4 @@ def test_flowcharts_escape_labels(spark, tables):
     assert not any("<b>" in line for line in boxes)
     assert any("#60;b#62;" in line for line in boxes)
     assert _escaped("  'a\nb' * 2") == "#nbsp;#nbsp;'a#10;b' #42; 2"
+    assert _escaped("#_tmp_ = ~#a_b__c + #__d") == "#35;#95;tmp#95; = #126;#35;a_b__c + #35;#95;#95;d"
