@@ -51,7 +51,8 @@ RULES: tuple[Rule, ...] = (
     # This rule needs the filters above the joins, so it runs before pushdown. Inner joins let more filters pass.
     # It also turns left joins with one-row aggregates (scalar subqueries) into cross joins for merged_aggregates.
     outer_to_inner,
-    # This rule returns cross joins below a filter. The next four rules turn them into joins with keys again.
+    # This rule returns cross joins below a filter. predicate_pushdown, join_conditions, and join_order turn them into joins
+    # with keys again.
     merged_aggregates,
     # After pushdown, a filter above an inner join has only terms that read both sides: these become its keys, and the keys
     # and the filters in the scans are what the estimates of the join order need.

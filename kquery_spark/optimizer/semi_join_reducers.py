@@ -7,8 +7,8 @@ with nation, but only customers of the nations that ``r_name = 'ASIA'`` leaves c
     customer            ->  customer SEMI JOIN (nation JOIN region) ON c_nationkey = n_nationkey
 
 The reducer, here nation JOIN region, also remains where it is in the tree, so it is computed twice. The implied key is used
-only for the semi join. If it joined customer with nation, this join could be larger than that by the key of the query, and
-the reducer would no longer be joined with the inputs that the query joins it with.
+only for the semi join. As a key of the join order, it could join customer directly with nation. That join can be larger than
+the join of customer with supplier by the query's own key, and nation would then no longer reduce supplier.
 """
 
 from __future__ import annotations

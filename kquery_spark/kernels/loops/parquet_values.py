@@ -244,8 +244,8 @@ def decode_values(
         return int64(-1)
     slot = width if width else int64(_INDEX_BYTES)  # bytes of a value in the output
     longest = largest_number(pages, VALUES)
-    # Scratch space. indices: of a block, or of the selected rows of a page. For one page each: the NULL flags, ``packed`` for
-    # the values that are not NULL, and ``whole`` for the values of all rows.
+    # Scratch space. indices: of a block, or of the selected rows of a page. For one page each: the NULL flags, ``packed``
+    # for the values that are not NULL, and ``whole`` for the values of all rows.
     indices = np.empty(max(longest, int64(_BLOCK)) + 8, np.uint32)
     flags = np.empty(longest, np.uint8)
     packed = np.empty((longest + 1) * slot + _SLACK if has_levels else int64(_SLACK), np.uint8)

@@ -129,8 +129,9 @@ def decompress_snappy(data: Any, pages: Any, is_needed: Any, out: Any) -> Any:
     """Decompress the needed pages one after the other, and make the page table point to their raw bytes in ``out``.
 
     data, pages: the bytes of a chunk and the table of its pages. is_needed: a flag for each page; the other pages get the
-    size 0 in the table. out: must have ``SNAPPY_PADDING`` bytes more than the raw sizes of the needed pages. Returns False if a
-    needed page is damaged or does not fit into ``out``.
+    size 0 in the table. out: must have ``SNAPPY_PADDING`` bytes more than the raw sizes of the needed pages.
+
+    Returns False if a needed page is damaged or does not fit into ``out``.
 
     If only the second of three pages of 100 raw bytes is needed, the positions and sizes become (0, 0), (0, 100), (100, 0).
     """

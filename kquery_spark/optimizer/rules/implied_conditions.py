@@ -16,7 +16,7 @@ from kquery_spark.optimizer.selectivity import selectivity
 from kquery_spark.optimizer.statistics import Estimator
 
 _MAX_NODES = 2000  # a larger OR is left alone, because it is searched once for each input
-# A derived condition that rules out no splits filters the input with the most bytes only if at most this share of rows pass.
+# The input with the most bytes gets a derived condition only if at most this share of rows passes, or if splits are pruned.
 _MAX_SHARE_OF_LARGEST = 0.25
 
 
@@ -38,8 +38,8 @@ def implied_conditions(plan: LogicalPlan) -> LogicalPlan:
 
     The rule looks for ORs in the conditions of joins and in the filters directly above them. An input gets a filter only if
     pushdown could move a term from the same place to it: for an outer join, from a filter above it to the preserved side,
-    and from its own condition to the padded side. Each term becomes part of at most one derived condition, so all derived
-    conditions together are no larger than the original.
+    and from the join's own condition to its null-supplying side. Each term becomes part of at most one derived condition, so
+    all derived conditions together are no larger than the original.
 
     The input with the most bytes usually probes the others, whose keys filter its scan at run time. A derived condition on
     it has to be selective or rule out splits, because the scan evaluates it before the keys: it decodes the columns of the
@@ -125,7 +125,7 @@ def _terms_for_sides(join: Join, above: Sequence[Expr]) -> list[tuple[LogicalPla
         join.children, join.sides_filtered_from_above, sides_filtered_by_condition(join), strict=True
     ):
         terms = [*(above if takes_above else ()), *(condition if takes_own else ())]
-        sides.append((side, list(filter(_is_searched, terms))))
+        sides.append((side, list(filter(_is_small_or, terms))))
     return sides
 
 
@@ -133,7 +133,7 @@ def _can_raise_below(plan: LogicalPlan) -> bool:
     return any(can_raise(expr) for node in walk_plan(plan) for expr in node.expressions)
 
 
-def _is_searched(term: Expr) -> bool:
+def _is_small_or(term: Expr) -> bool:
     """True if the term is an OR of at most ``_MAX_NODES`` nodes."""
     return _has_logic(term, Logic.OR) and not any(True for _ in islice(walk(term), _MAX_NODES, None))
 

@@ -30,9 +30,9 @@ def join_order(plan: LogicalPlan) -> LogicalPlan:
     the first round compares lineitem JOIN orders (6,000,000 rows) with orders JOIN customer (300,000 rows) and takes the
     latter. The second round joins the result with lineitem. The trees can be bushy: both inputs of a join can be joins.
 
-    A small join can also reduce an input that no key connects with it (see ``semi_join_reducers``). Example: customer and
-    nation both join s_nationkey, and a filter on region leaves 5 of 25 nations. Then customer becomes ``customer SEMI JOIN
-    (nation JOIN region)`` before its joins are compared.
+    A small join can also reduce an input that no key connects with it (see ``semi_join_reducers``). Example: c_nationkey
+    and n_nationkey both equal s_nationkey, and a filter on region leaves 5 of 25 nations. Then customer becomes ``customer
+    SEMI JOIN (nation JOIN region)`` before its joins are compared.
 
     The order is left alone if some inputs are connected by no key, or if a condition can raise: in another order it would
     see other rows.
@@ -95,7 +95,7 @@ class _Reorder:
             # Only inputs that are not part of a join yet can be reduced.
             for number in [n for n in groups if n < len(inputs)]:
                 reduced = self._reduce(groups[number], pair, tree)
-                # A reduced input is a new group, because its joins have other sizes.
+                # A reduced input gets a new number, because ``sizes`` has the joins of the input before it was reduced.
                 if reduced is not None:
                     del groups[number]
                     groups[next(numbers)] = reduced
@@ -155,7 +155,7 @@ class _JoinTree:
 
     @cached_property
     def equal_columns(self) -> list[frozenset[str]]:
-        """The classes of more than two columns that keys make equal. A key already connects inputs with a class of two."""
+        """The classes of equal columns with more than two members. A class of two is a key, so it implies no other key."""
         classes = equal_columns(JoinKey(e.left, e.right, e.null_safe) for e in self.edges)
         return [names for names in classes if len(names) > 2]
 
