@@ -126,10 +126,36 @@ def test_parts_of_a_batch_are_consecutive_and_other_errors_are_raised() -> None:
             raise BatchTooLarge("too large for a test")
         return list(part.columns[0].to_pylist())
 
-    assert [rows for _, rows in run_in_parts(at_most_three, batch)] == [[0, 1, 2], [3, 4], [5, 6, 7], [8, 9]]
+    assert [rows for _, rows in run_in_parts(at_most_three, batch, repeatable=True)] == [
+        [0, 1, 2],
+        [3, 4],
+        [5, 6, 7],
+        [8, 9],
+    ]
 
     def fails(part: Batch) -> None:
         raise pa.ArrowInvalid("overflow")
 
     with pytest.raises(pa.ArrowInvalid):
-        list(run_in_parts(fails, batch))
+        list(run_in_parts(fails, batch, repeatable=True))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count_calls(replace(s, 'x', 'yyy')) AS x, quote(repeat(s, 9)) AS q FROM t",
+        "SELECT i FROM t WHERE quote(repeat(concat(s, CAST(count_calls(s) AS STRING)), 9)) > 'a'",
+        "SELECT max(count_calls(s)) AS x, max(quote(repeat(s, 9))) AS q FROM t",
+        "SELECT i, e FROM t LATERAL VIEW explode(array(CAST(count_calls(s) AS STRING), quote(repeat(s, 9)))) u AS e",
+    ],
+)
+def test_nondeterministic_functions_do_not_see_rows_twice(sql: str, small_arrays: int) -> None:
+    """A function that counts its calls would skip the numbers of the rows of a batch that failed."""
+    context = _context()
+
+    def count_calls(strings: pa.Array) -> pa.Array:
+        return pa.array(range(1, len(strings) + 1))
+
+    context.register_function("count_calls", count_calls, "bigint", deterministic=False)
+    with pytest.raises(BatchTooLarge):
+        context.sql(sql).to_arrow()
