@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pyarrow as pa
 import pytest
 
@@ -30,11 +28,9 @@ def _context() -> kq.ExecutionContext:
 
 
 @pytest.fixture
-def small_arrays(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+def small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower the limit for the bytes of the strings of an array."""
-    limit = 8_000
-    monkeypatch.setattr(sizes, "MAX_STRING_BYTES", limit)
-    yield limit
+    monkeypatch.setattr(sizes, "MAX_STRING_BYTES", 8_000)
 
 
 _CALLS = [
@@ -149,7 +145,8 @@ def test_parts_of_a_batch_are_consecutive_and_other_errors_are_raised() -> None:
         "SELECT i, e FROM t LATERAL VIEW explode(array(CAST(count_calls(s) AS STRING), quote(repeat(s, 9)))) u AS e",
     ],
 )
-def test_nondeterministic_functions_do_not_see_rows_twice(sql: str, small_arrays: int) -> None:
+@pytest.mark.usefixtures("small_arrays")
+def test_nondeterministic_functions_do_not_see_rows_twice(sql: str) -> None:
     """A function that counts its calls would skip the numbers of the rows of a batch that failed."""
     context = _context()
 
