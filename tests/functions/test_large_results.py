@@ -14,7 +14,7 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.types import names as t
 from kquery_spark.types import sizes
 from kquery_spark.types.batch import Batch, run_in_parts
-from kquery_spark.types.vector import Vector
+from kquery_spark.types.vector import Vector, fill
 
 _ROWS = 1000
 _LONG = "z" * 3_000_000
@@ -85,6 +85,29 @@ def test_a_replacement_that_is_too_large_for_one_row_is_declined(expression: str
     context.register_arrow("t", pa.table({"s": ["x" * 1_000_000]}))
     with pytest.raises(Unsupported, match="replacements in the strings of a batch that take more than 2 GiB"):
         context.sql(f"SELECT {expression.format('y' * 2200)} AS x FROM t").to_arrow()
+
+
+def test_repeated_arrays_and_maps_with_too_many_elements_are_declined() -> None:
+    """Arrow does not check the number of elements, and the offsets would become negative."""
+    rows = 2**31 // 10**6 + 1
+    nulls = [None] * 10**6
+    for scalar in (
+        pa.scalar(nulls, pa.list_(pa.null())),
+        pa.scalar({"a": nulls}, pa.struct([("a", pa.list_(pa.null()))])),
+        pa.scalar([(1, None)] * 10**6, pa.map_(pa.int8(), pa.null())),
+    ):
+        with pytest.raises(BatchTooLarge, match=r"with 2\^31 elements or more"):
+            fill(scalar, rows)
+
+
+@pytest.mark.usefixtures("small_arrays")
+def test_repeated_structs_with_too_many_bytes_are_declined() -> None:
+    scalar = pa.scalar(
+        {"a": 1, "s": "x" * 100, "n": None}, pa.struct([("a", t.INT), ("s", t.STRING), ("n", t.STRING)])
+    )
+    assert fill(scalar, 80).to_pylist() == [scalar.as_py()] * 80
+    with pytest.raises(BatchTooLarge, match="copies of a constant string"):
+        fill(scalar, 81)
 
 
 def test_errors_of_arrow_name_the_function() -> None:
