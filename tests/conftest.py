@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pyspark
@@ -16,7 +17,7 @@ from benchmarks import taxi, tpch
 from kquery_spark.config.spark_settings import configure
 from kquery_spark.fuzz.settings import UNCOMPILED
 from kquery_spark.fuzz.settings import applied as settings
-from kquery_spark.kernels.compiled import HEAP_LOOPS, JSON_LOOPS, VARIANT_LOOPS
+from kquery_spark.kernels.compiled import FILE_LOOPS, HEAP_LOOPS, JSON_LOOPS, VARIANT_LOOPS
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
 
@@ -88,6 +89,14 @@ def loops() -> None:
     JSON_LOOPS.compile_now()
     HEAP_LOOPS.compile_now()
     VARIANT_LOOPS.compile_now()
+
+
+@pytest.fixture(scope="session")
+def kernels() -> ModuleType:
+    """The compiled loops that read files."""
+    compiled = FILE_LOOPS.compile_now()
+    assert compiled is not None
+    return compiled
 
 
 @pytest.fixture(scope="session")

@@ -62,5 +62,8 @@ class RowConditions:
             if condition is None:
                 return None
             program = self._programs[names] = Program([condition], batch.schema)
-        parts = [vectors[0].physical(part.num_rows) for part, vectors in run_in_parts(program.run, batch)]
+        parts = [
+            vectors[0].physical(part.num_rows)
+            for part, vectors in run_in_parts(program.run, batch, repeatable=program.is_deterministic)
+        ]
         return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)

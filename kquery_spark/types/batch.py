@@ -105,22 +105,27 @@ def cut(batch: Batch, rows: int) -> Iterator[Batch]:
         yield batch.slice(start, rows)
 
 
-def run_in_parts(function: Callable[[Batch], Result], batch: Batch) -> Iterator[tuple[Batch, Result]]:
+def run_in_parts(
+    function: Callable[[Batch], Result], batch: Batch, *, repeatable: bool
+) -> Iterator[tuple[Batch, Result]]:
     """Call the function on a batch, or on halves, quarters, and so on of it if its result does not fit into one array.
 
     Yields each part with its result. Raises the function's error if the result for a single row is too large.
+
+    repeatable: the function may see rows again after it failed. False for nondeterministic user functions, which may count
+    their calls; their error is raised at once.
     """
     result = None
     try:
         result = function(batch)
     except (BatchTooLarge, pa.ArrowException) as error:
-        if not is_too_large(error) or batch.num_rows < 2:
+        if not repeatable or not is_too_large(error) or batch.num_rows < 2:
             raise
     if result is not None:
         yield batch, result
         return
     for half in cut(batch, (batch.num_rows + 1) // 2):
-        yield from run_in_parts(function, half)
+        yield from run_in_parts(function, half, repeatable=True)
 
 
 def coalesced(batches: Iterable[Batch], rows: int, nbytes: float = math.inf) -> Iterator[Batch]:

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.types import names as t
-from kquery_spark.types.sizes import check_string_bytes, reserve_gather, reserve_repeats
+from kquery_spark.types.sizes import check_elements, check_string_bytes, reserve_gather, reserve_repeats
 
 Int64s = npt.NDArray[np.int64]
 _MAX_COMPARED_CODES = 4  # comparing with each costs less than looking every row up
@@ -87,10 +87,24 @@ def fill(scalar: pa.Scalar, length: int) -> pa.Array:
     if not scalar.is_valid or not length:  # pa.repeat takes no list or map zero times
         return pa.nulls(length, scalar.type)
     reserve_repeats([scalar], length)
-    # pa.repeat does not check that the offsets of strings fit into 32 bits
+    _check_repeats(scalar, length)
+    return pa.repeat(scalar, length)
+
+
+def _check_repeats(scalar: pa.Scalar, length: int) -> None:
+    """Raise BatchTooLarge if the offsets of a repeated value exceed 32 bits, which ``pa.repeat`` does not check.
+
+    It checks the elements of lists and maps itself.
+    """
+    if not scalar.is_valid:
+        return
     if scalar.type in (t.STRING, t.BINARY):
         check_string_bytes(length * scalar.as_buffer().size, "copies of a constant string")
-    return pa.repeat(scalar, length)
+    elif isinstance(scalar, pa.ListScalar):
+        check_elements(length * len(scalar.values))
+    elif isinstance(scalar, pa.StructScalar):
+        for i in range(scalar.type.num_fields):
+            _check_repeats(scalar[i], length)
 
 
 def decode(data: Data) -> Data:

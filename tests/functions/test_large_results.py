@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pyarrow as pa
 import pytest
 
@@ -16,7 +14,7 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.types import names as t
 from kquery_spark.types import sizes
 from kquery_spark.types.batch import Batch, run_in_parts
-from kquery_spark.types.vector import Vector
+from kquery_spark.types.vector import Vector, fill
 
 _ROWS = 1000
 _LONG = "z" * 3_000_000
@@ -30,11 +28,9 @@ def _context() -> kq.ExecutionContext:
 
 
 @pytest.fixture
-def small_arrays(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+def small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower the limit for the bytes of the strings of an array."""
-    limit = 8_000
-    monkeypatch.setattr(sizes, "MAX_STRING_BYTES", limit)
-    yield limit
+    monkeypatch.setattr(sizes, "MAX_STRING_BYTES", 8_000)
 
 
 _CALLS = [
@@ -91,6 +87,29 @@ def test_a_replacement_that_is_too_large_for_one_row_is_declined(expression: str
         context.sql(f"SELECT {expression.format('y' * 2200)} AS x FROM t").to_arrow()
 
 
+def test_repeated_arrays_and_maps_with_too_many_elements_are_declined() -> None:
+    """Arrow does not check the number of elements, and the offsets would become negative."""
+    rows = 2**31 // 10**6 + 1
+    nulls = [None] * 10**6
+    for scalar in (
+        pa.scalar(nulls, pa.list_(pa.null())),
+        pa.scalar({"a": nulls}, pa.struct([("a", pa.list_(pa.null()))])),
+        pa.scalar([(1, None)] * 10**6, pa.map_(pa.int8(), pa.null())),
+    ):
+        with pytest.raises(BatchTooLarge, match=r"with 2\^31 elements or more"):
+            fill(scalar, rows)
+
+
+@pytest.mark.usefixtures("small_arrays")
+def test_repeated_structs_with_too_many_bytes_are_declined() -> None:
+    scalar = pa.scalar(
+        {"a": 1, "s": "x" * 100, "n": None}, pa.struct([("a", t.INT), ("s", t.STRING), ("n", t.STRING)])
+    )
+    assert fill(scalar, 80).to_pylist() == [scalar.as_py()] * 80
+    with pytest.raises(BatchTooLarge, match="copies of a constant string"):
+        fill(scalar, 81)
+
+
 def test_errors_of_arrow_name_the_function() -> None:
     nulls, long = Vector(t.STRING, pa.nulls(_ROWS, t.STRING)), Vector(t.STRING, pa.scalar(_LONG))
     short = Vector(t.STRING, pa.array(["a"] * _ROWS))
@@ -126,10 +145,37 @@ def test_parts_of_a_batch_are_consecutive_and_other_errors_are_raised() -> None:
             raise BatchTooLarge("too large for a test")
         return list(part.columns[0].to_pylist())
 
-    assert [rows for _, rows in run_in_parts(at_most_three, batch)] == [[0, 1, 2], [3, 4], [5, 6, 7], [8, 9]]
+    assert [rows for _, rows in run_in_parts(at_most_three, batch, repeatable=True)] == [
+        [0, 1, 2],
+        [3, 4],
+        [5, 6, 7],
+        [8, 9],
+    ]
 
     def fails(part: Batch) -> None:
         raise pa.ArrowInvalid("overflow")
 
     with pytest.raises(pa.ArrowInvalid):
-        list(run_in_parts(fails, batch))
+        list(run_in_parts(fails, batch, repeatable=True))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count_calls(replace(s, 'x', 'yyy')) AS x, quote(repeat(s, 9)) AS q FROM t",
+        "SELECT i FROM t WHERE quote(repeat(concat(s, CAST(count_calls(s) AS STRING)), 9)) > 'a'",
+        "SELECT max(count_calls(s)) AS x, max(quote(repeat(s, 9))) AS q FROM t",
+        "SELECT i, e FROM t LATERAL VIEW explode(array(CAST(count_calls(s) AS STRING), quote(repeat(s, 9)))) u AS e",
+    ],
+)
+@pytest.mark.usefixtures("small_arrays")
+def test_nondeterministic_functions_do_not_see_rows_twice(sql: str) -> None:
+    """A function that counts its calls would skip the numbers of the rows of a batch that failed."""
+    context = _context()
+
+    def count_calls(strings: pa.Array) -> pa.Array:
+        return pa.array(range(1, len(strings) + 1))
+
+    context.register_function("count_calls", count_calls, "bigint", deterministic=False)
+    with pytest.raises(BatchTooLarge):
+        context.sql(sql).to_arrow()

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.kernels.parquet_page_table import BODY, DATA, KIND, PAGE_FIELDS, SIZE, VALUES
 
 MAX_ENTRIES = 2**16 - 1  # indices have 16 bits, and the one after the last entry stands for NULL
-
-
-@pytest.fixture(scope="module")
-def kernels() -> ModuleType:
-    loops = FILE_LOOPS.compile_now()
-    assert loops is not None
-    return loops
 
 
 def encode(values: list[int], width: int, packed: list[bool]) -> bytes:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.kernels.parquet_page_table import (
     BODY,
     COMPRESSED,
@@ -24,13 +23,6 @@ from kquery_spark.kernels.parquet_page_table import (
 )
 
 _UNTOUCHED = 0xA5
-
-
-@pytest.fixture(scope="module")
-def kernels() -> ModuleType:
-    loops = FILE_LOOPS.compile_now()
-    assert loops is not None
-    return loops
 
 
 def decompress(kernels: ModuleType, stored: bytes, raw_size: int) -> bytes | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,6 +14,13 @@ from kquery_spark.types import names as t
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+def written(directory: Path, text: str | bytes, name: str = "lines.txt") -> Path:
+    """Write a file of text; return its path."""
+    path = directory / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
 
 
 def read_all(source: Source, columns: Sequence[str] | None = None) -> pa.Table:

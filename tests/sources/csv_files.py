@@ -47,9 +47,3 @@ def compare(spark, path, ddl: dict[str, str] | None = None, columns=None, **opti
         reader = reader.schema(", ".join(f"{name} {kind}" for name, kind in ddl.items()))
     source = csv_source([str(path)], None if ddl is None else schema_of(ddl), **options)
     assert_same(reader.csv(str(path)), source, columns)
-
-
-def written(tmp_path, text: str | bytes, name: str = "f.csv"):
-    path = tmp_path / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path

@@ -16,8 +16,8 @@ from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.csv.tokens import LineTokenizer
 from kquery_spark.stages.serialization import from_bytes, to_bytes
 from kquery_spark.types import names as t
-from tests.sources.compare import assert_same, read_all
-from tests.sources.csv_files import TYPES, compare, cut_by, schema_of, written  # noqa: F401
+from tests.sources.compare import assert_same, read_all, written
+from tests.sources.csv_files import TYPES, compare, cut_by, schema_of  # noqa: F401
 
 ODD_LINES = [
     "1,a,2.5",
@@ -97,9 +97,10 @@ TIMES = [
 @pytest.mark.parametrize("kind", [k for k in TYPES if not k.startswith("timestamp")])
 def test_numbers_and_dates(spark, tmp_path, kind):
     lines = "".join(f'"{v}"|x\n' for v in NUMBERS)
-    compare(spark, written(tmp_path, lines), {"v": kind, "s": "string"}, ["v"], sep="|")
+    path = written(tmp_path, lines)
+    compare(spark, path, {"v": kind, "s": "string"}, ["v"], sep="|")
     if kind == "date":
-        compare(spark, tmp_path / "f.csv", {"v": kind, "s": "string"}, sep="|", dateFormat="yyyy-MM-dd")
+        compare(spark, path, {"v": kind, "s": "string"}, sep="|", dateFormat="yyyy-MM-dd")
 
 
 PATTERNS = [

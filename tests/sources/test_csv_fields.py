@@ -22,13 +22,6 @@ from kquery_spark.types import names as t
 DDL = "i INT, d DOUBLE, s STRING, day DATE, m DECIMAL(10,2)"
 
 
-@pytest.fixture(scope="module")
-def kernels() -> ModuleType:
-    actual = FILE_LOOPS.compile_now()
-    assert actual is not None
-    return actual
-
-
 def cut(
     block: bytes, options: CsvOptions, width: int, expected: list[int], pruned: bool, kernels: ModuleType
 ) -> list[pa.Array] | None:

@@ -6,8 +6,8 @@ import pytest
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.csv.source import csv_source
-from tests.sources.compare import read_all
-from tests.sources.csv_files import compare, cut_by, schema_of, written  # noqa: F401
+from tests.sources.compare import read_all, written
+from tests.sources.csv_files import compare, cut_by, schema_of  # noqa: F401
 
 
 def test_header_and_bom(spark, tmp_path):

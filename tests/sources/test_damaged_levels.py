@@ -107,6 +107,17 @@ def test_sound_columns_have_the_value_counts_of_their_statistics(tmp_path: Path,
                 check_value_counts(empty, paths, empty.column_names, group)
 
 
+def test_values_of_extension_types_are_counted_by_their_storage(tmp_path: Path) -> None:
+    path = tmp_path / "tensors.parquet"
+    numbers = pa.array([[i, i, i, i] for i in range(_ROWS)], pa.list_(pa.int32(), 4))
+    tensors = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.int32(), [2, 2]), numbers)
+    pq.write_table(pa.table({"c": pa.StructArray.from_arrays([tensors], ["x"])}), path)
+    file = pq.ParquetFile(path)
+    table = file.read()
+    assert isinstance(table.column(0).chunk(0).field(0), pa.ExtensionArray)
+    check_value_counts(table, ["c.x.list.element"], ["c"], file.metadata.row_group(0))
+
+
 def test_files_of_spark_have_exact_value_counts(spark, tmp_path: Path) -> None:
     spark.sql(
         "SELECT id, if(id % 3 = 0, NULL, struct(id AS x, if(id % 2 = 0, NULL, 'a') AS y)) AS s, if(id % 5 = 0, NULL, "

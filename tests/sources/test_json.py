@@ -20,7 +20,7 @@ from kquery_spark.sources.json import maps
 from kquery_spark.sources.json.options import JsonOptions, json_options
 from kquery_spark.sources.json.source import json_source
 from kquery_spark.stages.serialization import from_bytes, to_bytes
-from tests.sources.compare import assert_same, read_all
+from tests.sources.compare import assert_same, read_all, written
 
 
 def schema_of(ddl: str) -> pa.Schema:
@@ -33,12 +33,6 @@ def compare(spark, path, ddl=None, columns=None, **options):
         reader = reader.schema(ddl)
     source = json_source([str(path)], None if ddl is None else schema_of(ddl), **options)
     assert_same(reader.json(str(path)), source, columns)
-
-
-def written(tmp_path, text: str | bytes, name: str = "f.json"):
-    path = tmp_path / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
 
 
 GOOD = [f'{{"a":{i},"b":"row {i}"}}' for i in range(70)]
@@ -79,7 +73,7 @@ def test_odd_lines(spark, tmp_path, mode, end):
 )
 def test_lines_of_which_spark_may_read_a_part_are_refused(tmp_path, line):
     source = json_source([str(written(tmp_path, f'{{"a":1}}\n{line}\n'))], schema_of("a bigint, b string"))
-    with pytest.raises(SourceError, match=r"f\.json, line 2: malformed in a way"):
+    with pytest.raises(SourceError, match=r"lines\.txt, line 2: malformed in a way"):
         read_all(source)
 
 
@@ -165,7 +159,7 @@ def test_inferred_types(spark, tmp_path, values):
 def test_inference_of_files_with_malformed_lines(spark, tmp_path):
     path = written(tmp_path, '{"a":1}\n{"a":\n{"b":2.5}\n')
     compare(spark, path, mode="DROPMALFORMED")
-    with pytest.raises(Unsupported, match=r"f\.json, line 2: malformed"):
+    with pytest.raises(Unsupported, match=r"lines\.txt, line 2: malformed"):
         json_source([str(path)])
     with pytest.raises(Unsupported, match="an array where types are inferred"):
         json_source([str(written(tmp_path, '[{"a":1}]', "g.json"))])
@@ -195,7 +189,7 @@ def test_schemas_with_a_name_twice(spark, tmp_path, ddl):
 def test_failfast_names_file_and_line(tmp_path):
     path = written(tmp_path, '{"a":1,"b":"x"}\n\n{"a":"x","b":"y"}\n')
     source = json_source([str(path)], schema_of("a int, b string"), mode="FAILFAST")
-    with pytest.raises(ExecutionError, match=r"MALFORMED_RECORD_IN_PARSING.*f\.json, line 3"):
+    with pytest.raises(ExecutionError, match=r"MALFORMED_RECORD_IN_PARSING.*lines\.txt, line 3"):
         read_all(source)
     assert read_all(source, ["b"]).num_rows == 2
 
@@ -245,7 +239,7 @@ def test_compressed_and_partitioned(spark, tmp_path):
 
 def test_bytes_that_are_not_utf8_are_an_error(tmp_path):
     path = written(tmp_path, b'{"a":"x"}\n{"a":"\xff"}\n')
-    with pytest.raises(SourceError, match=r"f\.json, line 2: text that is not UTF-8"):
+    with pytest.raises(SourceError, match=r"lines\.txt, line 2: text that is not UTF-8"):
         read_all(json_source([str(path)], schema_of("a string")))
 
 

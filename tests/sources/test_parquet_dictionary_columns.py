@@ -28,13 +28,6 @@ from kquery_spark.types.vector import Int64s
 ROWS = 6000
 
 
-@pytest.fixture(scope="module")
-def kernels() -> ModuleType:
-    found = FILE_LOOPS.compile_now()
-    assert found is not None
-    return found
-
-
 @pytest.fixture(autouse=True)
 def _few_rows_too(monkeypatch: pytest.MonkeyPatch, kernels: ModuleType) -> None:
     monkeypatch.setattr(column_reader, "_MIN_ROWS_PER_VALUE", 1)

@@ -27,13 +27,6 @@ CODECS = ["none", "snappy", "gzip", "zstd"]
 NULLS = [0.0, 0.05, 0.9]
 
 
-@pytest.fixture(scope="module")
-def kernels() -> ModuleType:
-    found = FILE_LOOPS.compile_now()
-    assert found is not None
-    return found
-
-
 def table(nulls: float, rows: int = ROWS, distinct: int = 700) -> pa.Table:
     rng = np.random.default_rng(5)
     mask = rng.random(rows) < nulls if nulls else None

@@ -6,7 +6,7 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from tests.table_formats.queries import ROWS
 from tests.table_formats.test_delta import VECTORS
-from tests.table_formats.writes import check_errors, check_statements, check_writes
+from tests.table_formats.writes import check_statements, check_written_tables
 
 
 class TestWrites:
@@ -47,11 +47,4 @@ class TestWrites:
 
 
 def test_what_is_written_is_the_engines(spark, table, monkeypatch):
-    source = table(ROWS)
-    names = {kind: f"written_{kind}" for kind in ("plain", "fast")}
-    try:
-        check_writes(spark, monkeypatch, names.__getitem__, "delta", source)
-        check_errors(spark, monkeypatch, names["fast"], source)
-    finally:
-        for name in names.values():
-            spark.sql(f"DROP TABLE IF EXISTS {name}")
+    check_written_tables(spark, monkeypatch, "written", "delta", table(ROWS))

@@ -11,7 +11,7 @@ from kquery_spark import kquery_plan
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
 from tests.table_formats.queries import GROUPED, ROWS, check_appends, check_cache, whole
-from tests.table_formats.writes import check_errors, check_statements, check_writes
+from tests.table_formats.writes import check_statements, check_written_tables
 
 ON_READ = "'write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read', 'write.merge.mode' = 'merge-on-read'"
 VERSIONS = ["2", "3"]
@@ -352,14 +352,7 @@ def test_the_releases_of_spark_that_are_tested_here():
 
 
 def test_what_is_written_is_the_engines(spark, table, monkeypatch):
-    source = table(ROWS)
-    names = {kind: f"ice.db.written_{kind}" for kind in ("plain", "fast")}
-    try:
-        check_writes(spark, monkeypatch, names.__getitem__, "iceberg", source)
-        check_errors(spark, monkeypatch, names["fast"], source)
-    finally:
-        for name in names.values():
-            spark.sql(f"DROP TABLE IF EXISTS {name}")
+    check_written_tables(spark, monkeypatch, "ice.db.written", "iceberg", table(ROWS))
 
 
 @pytest.mark.essential

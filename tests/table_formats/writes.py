@@ -39,8 +39,21 @@ def enabled(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]
             kq.disable(spark)
 
 
-def check_writes(
-    spark: Any, monkeypatch: pytest.MonkeyPatch, name: Callable[[str], str], using: str, source: str
+def check_written_tables(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, prefix: str, using: str, source: str
+) -> None:
+    """Check writes and their errors with two tables whose names begin with ``prefix``, and drop them."""
+    plain, fast = f"{prefix}_plain", f"{prefix}_fast"
+    try:
+        _check_writes(spark, monkeypatch, plain, fast, using, source)
+        _check_errors(spark, monkeypatch, fast, source)
+    finally:
+        for name in (plain, fast):
+            spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def _check_writes(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, plain: str, fast: str, using: str, source: str
 ) -> None:
     """What statements and writers leave in tables is the same with the engine; all of their queries are its."""
     groups = GROUPS.format(source=source)
@@ -56,7 +69,6 @@ def check_writes(
         lambda t: frame.write.insertInto(t),
         lambda t: frame.write.format(using).mode("overwrite").saveAsTable(t),
     )  # fmt: skip
-    plain, fast = name("plain"), name("fast")
     for i, step in enumerate(steps):
         step(plain)
         with enabled(spark, monkeypatch) as planned:
@@ -84,7 +96,7 @@ def check_statements(spark: Any, templates: Sequence[str], changed: str, expecte
         whole(spark, GROUPED.format(t=changed))
 
 
-def check_errors(spark: Any, monkeypatch: pytest.MonkeyPatch, table: str, source: str) -> None:
+def _check_errors(spark: Any, monkeypatch: pytest.MonkeyPatch, table: str, source: str) -> None:
     """An error of the data is the same as in Spark, and leaves the table as it was."""
     failing = f"SELECT k, 1L AS n, sum(1 / (k - 3)) AS x FROM {source} GROUP BY k"
     before = spark.table(table).count()

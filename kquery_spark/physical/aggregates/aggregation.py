@@ -107,6 +107,11 @@ class Aggregation:
             self._extremes.learn(states, n)
         return states
 
+    @property
+    def is_deterministic(self) -> bool:
+        """True if ``update`` may run again over the same rows: it stores nothing before it succeeds."""
+        return self._program.is_deterministic
+
     @cached_property
     def _program(self) -> Program:
         """The program that computes the keys, then the arguments and the condition of each call that reads rows."""

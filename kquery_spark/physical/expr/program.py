@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.expr import Call, Case, Cast, Column, Expr, HigherOrder, InList, Literal, UserCall, walk
 from kquery_spark.expr.constants import literal_vector, storage
-from kquery_spark.expr.properties import can_raise
+from kquery_spark.expr.properties import can_raise, is_deterministic
 from kquery_spark.functions import casts, user
 from kquery_spark.functions.calling import call
 from kquery_spark.functions.core.conditional import to_one_type
@@ -54,6 +54,8 @@ class Program:
         for node in reversed([node for expr in exprs for node in walk(expr) if node.children]):
             self._compiled[id(node)] = self._compile(node)
         self._steps = [self._compile(e) for e in exprs]
+        self.is_deterministic = all(map(is_deterministic, exprs))
+        """True if the program may run again over the same rows."""
 
     def run(self, batch: Batch) -> list[Vector]:
         """Return one vector per expression."""

@@ -119,7 +119,11 @@ class AggregateExec(UnaryExec):
             return
         if self.phase not in (Phase.FINAL, Phase.MERGE):
             batches = coalesced(source, task.config.batch_rows // 2)
-            source = (states for batch in batches for _, states in run_in_parts(run.update, batch))
+            source = (
+                states
+                for batch in batches
+                for _, states in run_in_parts(run.update, batch, repeatable=run.is_deterministic)
+            )
         yield from run.merged(source, limit if self.keys else math.inf, metrics)
 
     @override

@@ -48,7 +48,7 @@ class FilterExec(UnaryExec):
         program = Program([self.condition], self.child.schema)
         metrics = task.metrics_of(self)
         for batch in self.child.run(task):
-            for part, vectors in run_in_parts(program.run, batch):
+            for part, vectors in run_in_parts(program.run, batch, repeatable=program.is_deterministic):
                 yield keep(part, vectors[0], metrics)
 
     @override

@@ -53,7 +53,8 @@ class GenerateExec(UnaryExec):
             return Batch(self.output, (*columns, *generated), len(owners))
 
         for batch in self.child.run(task):
-            yield from (rows for _, rows in run_in_parts(generate, batch))
+            for _, rows in run_in_parts(generate, batch, repeatable=program.is_deterministic):
+                yield rows
 
     def _generated(self, args: list[Vector], n: int) -> tuple[Int64s, list[pa.Array]]:
         """Return the input row of each generated row (its owner), and the generated columns.

@@ -45,7 +45,7 @@ class ProjectionExec(UnaryExec):
         program = Program([e.expr for e in self.exprs], self.child.schema)
         schema = self.schema
         for batch in self.child.run(task):
-            for part, vectors in run_in_parts(program.run, batch):
+            for part, vectors in run_in_parts(program.run, batch, repeatable=program.is_deterministic):
                 yield from_vectors(schema, vectors, part.num_rows)
 
     @override

@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-_WRITER = re.compile(r"parquet-(?:mr|cpp-arrow) version (\d+)\.(\d+)")
-_FIRST_EXACT_RELEASES = ((1, 10), (10, 0))
-"""The first releases of parquet-mr, which Spark uses, and of Arrow whose counts are compared: major and minor version."""
+_WRITER = re.compile(r"(parquet-mr|parquet-cpp-arrow) version (\d+)\.(\d+)")
+_FIRST_EXACT_RELEASES = {"parquet-mr": (1, 10), "parquet-cpp-arrow": (10, 0)}
+"""The major and minor version of the first release of each writer whose counts are compared. Spark uses parquet-mr."""
 
 
 def has_exact_counts(created_by: str) -> bool:
@@ -23,11 +23,11 @@ def has_exact_counts(created_by: str) -> bool:
 
     A value is also NULL if a struct or list that it belongs to is NULL or empty; some writers do not count these.
     """
-    found = _WRITER.match(created_by)
-    if found is None:
+    match = _WRITER.match(created_by)
+    if match is None:
         return False
-    first = _FIRST_EXACT_RELEASES["cpp" in found[0]]
-    return (int(found[1]), int(found[2])) >= first
+    writer, major, minor = match.groups()
+    return (int(major), int(minor)) >= _FIRST_EXACT_RELEASES[writer]
 
 
 def check_value_counts(table: pa.Table, paths: Sequence[str], columns: Sequence[str], group: Any) -> None:
@@ -45,7 +45,7 @@ def check_value_counts(table: pa.Table, paths: Sequence[str], columns: Sequence[
             if path.startswith(f"{field.name}.")
             and any(path == c or path.startswith(f"{c}.") for c in columns)
         ]
-        counts = [sum(of_chunks) for of_chunks in zip(*map(_present, column.chunks), strict=True)]
+        counts = [sum(per_chunk) for per_chunk in zip(*map(_present, column.chunks), strict=True)]
         # Without rows, in lists of a fixed size, or if the name of a column has a dot, counts do not correspond to leaves.
         if len(counts) != len(leaves):
             continue
@@ -65,6 +65,8 @@ def _expected(chunk: Any) -> int | None:
 
 def _present(array: pa.Array) -> Iterator[int]:
     """Yield, for each leaf, the number of values that are not NULL; nothing for lists of a fixed size."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
     dtype = array.type
     if pa.types.is_struct(dtype) and dtype.num_fields:
         # flatten makes the fields of a NULL struct NULL; arrays of required fields do not mark them themselves
