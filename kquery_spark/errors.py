@@ -23,7 +23,7 @@ class UnsupportedQuery(Unsupported):
 
 
 class BatchTooLarge(Unsupported):
-    """The result for one batch has more than 2 GiB of strings or 2^31 elements, but may fit if the batch has fewer rows."""
+    """A result for one batch exceeds Arrow's 32-bit offsets: 2 GiB of strings or 2^31 elements. Fewer rows may fit."""
 
 
 class PlanError(KQueryError):

@@ -108,7 +108,7 @@ def cut(batch: Batch, rows: int) -> Iterator[Batch]:
 def run_in_parts(
     function: Callable[[Batch], Result], batch: Batch, *, repeatable: bool
 ) -> Iterator[tuple[Batch, Result]]:
-    """Call the function on a batch, or on halves, quarters, and so on of it if its result does not fit into one array.
+    """Call a function on a batch. If the result exceeds Arrow's 32-bit offsets, call it on each half, and so on.
 
     Yields each part with its result. Raises the function's error if the result for a single row is too large.
 

@@ -1,7 +1,8 @@
 """Checks before allocations whose size depends on values: gathers, repeated values, values per row.
 
-They cost nothing where the run has no limit of bytes (see ``run_control``), which is everywhere but in Spark's driver. The
-checks that raise BatchTooLarge apply everywhere, because the offsets of Arrow's strings and lists have 32 bits.
+Reservations cost nothing in runs without a limit of bytes (see ``run_control``); only Spark's driver has one. Checks that
+raise BatchTooLarge run everywhere, because the offsets of Arrow's strings and lists have 32 bits. ``reserve_replacements``
+does both.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from kquery_spark.types.units import INT32_MAX
 
 Counts = npt.NDArray[np.int64]
 MAX_STRING_BYTES = INT32_MAX
-"""The bytes of the strings of one array, and the number of elements of its lists, cannot exceed this number."""
+"""The largest number of bytes of all strings of one array, because their offsets have 32 bits."""
 _OVERFLOW_MESSAGES = (
     "overflowed binary array capacity",
     "offset overflow while concatenating",
     "input array too large",
 )
-"""Parts of the messages of the ArrowInvalid that ``take``, ``concat_arrays``, and ``cast`` raise, not ArrowCapacityError."""
+"""Parts of messages: ``take``, ``concat_arrays``, and ``cast`` raise ArrowInvalid instead of ArrowCapacityError."""
 
 
 def row_bytes(array: pa.Array) -> Counts:
@@ -84,20 +85,25 @@ def reserve_rows(count: int, width: int = 1) -> None:
         control.reserve(count * width)
 
 
-def reserve_replacements(strings: Any, match_bytes: int, count: Callable[[], Any], copies: int = 0) -> None:
-    """Reserve memory before each match in ``strings`` is replaced. Raises BatchTooLarge for a result of more than 2 GiB.
+def reserve_replacements(
+    strings: Any, replacement_bytes: int, count: Callable[[], Any], copies: int = 0
+) -> None:
+    """Reserve memory before each match in ``strings`` is replaced.
 
-    Arrow's kernels for replacements do not check their 32-bit offsets, which become negative, and may end the process.
-    match_bytes: the bytes that replace a match. count: returns the number of matches in each string. copies: how often the
-    replacement contains a group of the match. Matches do not overlap, so each copy adds at most the bytes of ``strings``.
+    Raises BatchTooLarge if the result may have more than 2 GiB; the bytes that are replaced are not subtracted. Arrow's
+    replacement kernels do not check for overflow of the 32-bit offsets: the offsets become negative, and the process can
+    crash. replacement_bytes: the number of bytes that replace a match. count: returns the number of matches in each string.
+    copies: how often the replacement contains a group of the match. Matches do not overlap, so each copy adds at most the
+    bytes of ``strings``.
 
-    Each match must have at least one byte. If the result fits even if every byte is a match, ``count`` is not called.
+    Each match must have at least one byte. ``count`` is not called if the run has no limit of bytes and the result would fit
+    even if every byte were a match.
     """
     control = bounding_control()
     nbytes = pc.sum(pc.binary_length(strings)).as_py() or 0
-    if control is None and nbytes * (1 + copies + match_bytes) <= MAX_STRING_BYTES:
+    if control is None and nbytes * (1 + copies + replacement_bytes) <= MAX_STRING_BYTES:
         return
-    added = (pc.sum(count()).as_py() or 0) * match_bytes + copies * nbytes
+    added = (pc.sum(count()).as_py() or 0) * replacement_bytes + copies * nbytes
     if control is not None:
         control.reserve(added)
     check_string_bytes(nbytes + added, "replacements in the strings of a batch")

@@ -94,7 +94,7 @@ def fill(scalar: pa.Scalar, length: int) -> pa.Array:
 def _check_repeats(scalar: pa.Scalar, length: int) -> None:
     """Raise BatchTooLarge if the offsets of a repeated value exceed 32 bits, which ``pa.repeat`` does not check.
 
-    It checks the elements of lists and maps itself.
+    ``pa.repeat`` does check the offsets of strings within lists and maps.
     """
     if not scalar.is_valid:
         return

@@ -100,10 +100,10 @@ def _regexp_replace(args: Sequence[Vector], context: CallContext) -> Data:
     return pc.replace_substring_regex(args[0].data, pattern.text, by)
 
 
-def reserve_matches(strings: Data, pattern: Pattern, match_bytes: int, copies: int = 0) -> None:
+def reserve_matches(strings: Data, pattern: Pattern, replacement_bytes: int, copies: int = 0) -> None:
     """Call ``reserve_replacements`` for the matches of a pattern that cannot match the empty string."""
     reserve_replacements(
-        strings, match_bytes, lambda: pc.count_substring_regex(strings, pattern.text), copies
+        strings, replacement_bytes, lambda: pc.count_substring_regex(strings, pattern.text), copies
     )
 
 

@@ -45,7 +45,7 @@ def check_value_counts(table: pa.Table, paths: Sequence[str], columns: Sequence[
             if path.startswith(f"{field.name}.")
             and any(path == c or path.startswith(f"{c}.") for c in columns)
         ]
-        counts = [sum(per_chunk) for per_chunk in zip(*map(_present, column.chunks), strict=True)]
+        counts = [sum(per_chunk) for per_chunk in zip(*map(_non_null_counts, column.chunks), strict=True)]
         # Without rows, in lists of a fixed size, or if the name of a column has a dot, counts do not correspond to leaves.
         if len(counts) != len(leaves):
             continue
@@ -63,7 +63,7 @@ def _expected(chunk: Any) -> int | None:
     return int(chunk.num_values - statistics.null_count)
 
 
-def _present(array: pa.Array) -> Iterator[int]:
+def _non_null_counts(array: pa.Array) -> Iterator[int]:
     """Yield, for each leaf, the number of values that are not NULL; nothing for lists of a fixed size."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
@@ -72,14 +72,14 @@ def _present(array: pa.Array) -> Iterator[int]:
         # flatten makes the fields of a NULL struct NULL; arrays of required fields do not mark them themselves
         fields = array.flatten() if array.null_count else map(array.field, range(dtype.num_fields))
         for field in fields:
-            yield from _present(field)
+            yield from _non_null_counts(field)
     elif pa.types.is_map(dtype):
         start, end = _span(array)
-        yield from _present(array.keys.slice(start, end - start))
-        yield from _present(array.items.slice(start, end - start))
+        yield from _non_null_counts(array.keys.slice(start, end - start))
+        yield from _non_null_counts(array.items.slice(start, end - start))
     elif pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
         start, end = _span(array)
-        yield from _present(array.values.slice(start, end - start))
+        yield from _non_null_counts(array.values.slice(start, end - start))
     elif not pa.types.is_nested(dtype):
         yield len(array) - array.null_count
 
