@@ -193,19 +193,13 @@ def _step_decision(events: Sequence[QueryEvent]) -> dict[str, Any]:
 
 
 def _places(events: Sequence[QueryEvent]) -> list[str]:
-    """Return where each planned action ran: the place in the event of its end, or the planned place without such an event.
-
-    A plan that is "Not accelerated" may still name an engine place: there the engine runs actions that collect the rows, but
-    Spark computes the rows of a write.
-    """
+    """Return where each planned action ran: the place in the event of its end, or the planned place without such an event."""
     places: list[str] = []
-    declined = False
     for event in events:
         if event.kind == "planned":
-            declined = any(sentence.startswith("Not accelerated") for sentence in event.sentences)
             places.append(event.place)
         elif places:
-            places[-1] = "spark" if event.action == "write" and declined else event.place
+            places[-1] = event.place
     return places
 
 
