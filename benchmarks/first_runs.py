@@ -143,6 +143,7 @@ def _interrupt_at_end_of(pipe: Connection) -> None:
 
 
 def _interrupt(signal_number: int, frame: FrameType | None) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second interrupt must not end the cleanup
     logging.disable()  # py4j logs the call that is interrupted
     raise KeyboardInterrupt
 
@@ -168,9 +169,12 @@ def _run_in_own_session(
         run = engine.run(query)
         return serialized(run.table), run.seconds
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second interrupt must not end the cleanup
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         if spark is not None:
-            spark.stop()
+            # a new thread has its own connection to the JVM; the one of this thread breaks if a call is interrupted
+            stopper = threading.Thread(target=spark.stop)
+            stopper.start()
+            stopper.join()
         remove_outputs(tables)
 
 
