@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
+import os
+import signal
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
+from types import FrameType
 
 import pyarrow as pa
 
@@ -13,7 +19,7 @@ from benchmarks.answers import Answers, exact_difference
 from benchmarks.compare import session
 from benchmarks.engines import Settings
 from benchmarks.engines.outside import serialized
-from benchmarks.engines.spark import IN_SESSION_ENGINES
+from benchmarks.engines.spark import IN_SESSION_ENGINES, remove_outputs
 from benchmarks.results import EngineResult
 from benchmarks.suites import Query, Table
 
@@ -79,7 +85,12 @@ def _run_once(
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, name, settings, tables, query))
-    process.start()
+    # The new process inherits that SIGINT is ignored, so Ctrl-C does not end its imports with a traceback.
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process.start()
+    finally:
+        signal.signal(signal.SIGINT, handler)
     theirs.close()
     try:
         if not ours.poll(_ANSWER_SECONDS):
@@ -89,10 +100,11 @@ def _run_once(
         process.join()
         return replace(previous, status="error", detail=f"the process ended (exit code {process.exitcode})")
     finally:
-        ours.close()
+        ours.close()  # which ends a run that has not answered
         process.join(60)
         if process.is_alive():
             process.kill()
+            process.join()
     if not answered:
         return replace(previous, status="error", detail=str(answer))
     data, seconds = answer
@@ -108,7 +120,38 @@ def _compared(result: EngineResult, expected: pa.Table | None, actual: pa.Table)
 
 
 def _serve(pipe: Connection, name: str, settings: Settings, tables: Sequence[Table], query: Query) -> None:
-    """Run one query in a session of the new process, and send its rows and seconds, or its error."""
+    """Run one query in the new process, and send its rows and seconds, or its error.
+
+    If the parent closes its end of the pipe or dies, the process stops its Spark session and ends without a message.
+    """
+    signal.signal(signal.SIGINT, _interrupt)
+    try:
+        threading.Thread(target=_interrupt_at_end_of, args=(pipe,), daemon=True).start()
+        answer: tuple[bool, object] = (True, _run_in_own_session(name, settings, tables, query))
+    except KeyboardInterrupt:
+        return
+    except Exception as error:
+        answer = (False, " ".join(f"{type(error).__name__}: {error}".split())[:300])
+    with suppress(ConnectionError):
+        pipe.send(answer)
+
+
+def _interrupt_at_end_of(pipe: Connection) -> None:
+    """Interrupt the main thread when the parent closes its end of the pipe. The parent never sends anything."""
+    pipe.poll(None)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def _interrupt(signal_number: int, frame: FrameType | None) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second interrupt must not end the cleanup
+    logging.disable()  # py4j logs the call that is interrupted
+    raise KeyboardInterrupt
+
+
+def _run_in_own_session(
+    name: str, settings: Settings, tables: Sequence[Table], query: Query
+) -> tuple[bytes, float]:
+    """Run the query in a new session; return its rows as an Arrow IPC stream, and its seconds."""
     spark = None
     try:
         spark = session(
@@ -118,16 +161,21 @@ def _serve(pipe: Connection, name: str, settings: Settings, tables: Sequence[Tab
             settings.driver_memory,
             settings.conf,
         )
+        # replaces the handler of PySpark, which calls the JVM within the call that it interrupts
+        signal.signal(signal.SIGINT, _interrupt)
         engine = IN_SESSION_ENGINES[name](spark, settings, tables)
         if query.step is None:
             engine.load(tables)
         run = engine.run(query)
-        pipe.send((True, (serialized(run.table), run.seconds)))
-    except Exception as error:
-        pipe.send((False, " ".join(f"{type(error).__name__}: {error}".split())[:300]))
+        return serialized(run.table), run.seconds
     finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         if spark is not None:
-            spark.stop()
+            # a new thread has its own connection to the JVM; the one of this thread breaks if a call is interrupted
+            stopper = threading.Thread(target=spark.stop)
+            stopper.start()
+            stopper.join()
+        remove_outputs(tables)
 
 
 def _time_or_failure(result: EngineResult) -> str:

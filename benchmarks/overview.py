@@ -73,7 +73,7 @@ class Row:
         total_bytes = sum(file["bytes"] for file in results.files)
         return cls(
             title=workload.title,
-            data=workload.data.format(size=size_text(total_bytes)),
+            data=workload.data.format(size=_size(total_bytes)),
             queries=len(ratios),
             mean=results.summary()["spark_over_kquery"]["geometric_mean"],
             lowest=ratios[lowest_query],
@@ -100,13 +100,13 @@ def table(table_rows: list[Row]) -> str:
     return "\n".join([*_HEADER, *(row.as_markdown() for row in table_rows)])
 
 
-def replace_table(page: str, new_table: str) -> str:
-    """Return the page with another table between its markers; ValueError if a marker is missing."""
-    before, start, remainder = page.partition(START)
-    _, end, after = remainder.partition(END)
-    if not (start and end):
-        raise ValueError(f"the page needs the lines {START!r} and {END!r}")
-    return f"{before}{START}\n\n{new_table}\n\n{END}{after}"
+def replace_table(page: str, new_table: str, start: str = START, end: str = END) -> str:
+    """Return the page with another table between two markers; ValueError if a marker is missing."""
+    before, found_start, remainder = page.partition(start)
+    _, found_end, after = remainder.partition(end)
+    if not (found_start and found_end):
+        raise ValueError(f"the page needs the lines {start!r} and {end!r}")
+    return f"{before}{start}\n\n{new_table}\n\n{end}{after}"
 
 
 def _ratio(value: float) -> str:
@@ -114,8 +114,7 @@ def _ratio(value: float) -> str:
     return f"{value:.2f}" if value < 1 else f"{value:.1f}"
 
 
-def size_text(total_bytes: int) -> str:
-    """Format a number of bytes in GB, or in MB below 0.1 GB."""
+def _size(total_bytes: int) -> str:
     return f"{total_bytes / 1e9:.1f} GB" if total_bytes >= 1e8 else f"{total_bytes / 1e6:.0f} MB"
 
 

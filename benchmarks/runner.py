@@ -16,7 +16,7 @@ import pyarrow as pa
 from benchmarks.answers import Answers, exact_difference, value_difference
 from benchmarks.compare import session, turns
 from benchmarks.engines import IN_SESSION, Engine, OutsideEngine, Run, Settings, Skipped
-from benchmarks.engines.spark import KqueryEngine, SparkEngine
+from benchmarks.engines.spark import KqueryEngine, SparkEngine, remove_outputs
 from benchmarks.environment import environment, files, spark_settings
 from benchmarks.first_runs import first_runs, with_first_runs
 from benchmarks.memory import MemorySampler
@@ -82,6 +82,7 @@ def run(plan: Plan, say: Say = lambda line: None) -> Results:
     finally:
         if spark is not None:
             spark.stop()
+            remove_outputs(tables)
     for name, by_engine in first_results.items():
         found[name] |= {
             engine: with_first_runs(found[name][engine], result) for engine, result in by_engine.items()

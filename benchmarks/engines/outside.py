@@ -89,6 +89,7 @@ class OutsideEngine:
 def _serve(pipe: Connection, name: str, settings: Settings) -> None:
     """The child's life: load, run, run, ..., until the pipe closes."""
     engine: Any = None
+    reply: tuple[bool, object]
     while True:
         try:
             what, argument = pipe.recv()
@@ -102,9 +103,13 @@ def _serve(pipe: Connection, name: str, settings: Settings) -> None:
             else:
                 run = engine.run(argument)
                 answer = (serialized(run.table), run.seconds)
-            pipe.send((True, answer))
+            reply = (True, answer)
         except Exception as error:
-            pipe.send((False, " ".join(f"{type(error).__name__}: {error}".split())[:300]))
+            reply = (False, " ".join(f"{type(error).__name__}: {error}".split())[:300])
+        try:
+            pipe.send(reply)
+        except ConnectionError:  # the harness has ended
+            break
     if engine is not None:
         engine.close()
 

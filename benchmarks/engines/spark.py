@@ -6,7 +6,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
@@ -18,6 +17,8 @@ from benchmarks.pipelines.result import as_table
 from benchmarks.suites.base import Query, Step, Table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import DataFrame, SparkSession
 
     from kquery_spark.accelerate.observers import QueryEvent
@@ -32,6 +33,16 @@ def register(spark: SparkSession, tables: Sequence[Table]) -> None:
         if table.format == "csv":
             reader = reader.option("header", True)
         reader.load(str(table.path)).createOrReplaceTempView(table.name)
+
+
+def remove_outputs(tables: Sequence[Table]) -> None:
+    """Remove the files of steps. Call it after Spark has stopped: the tasks of an interrupted write may still run."""
+    if tables:
+        shutil.rmtree(_output_directory(tables), ignore_errors=True)
+
+
+def _output_directory(tables: Sequence[Table]) -> Path:
+    return tables[0].path.parent / "_output"
 
 
 class _InSession:
@@ -71,15 +82,17 @@ class _InSession:
     def _run_step(self, step: Step, first_stage: int) -> Run:
         """Run a step; its time ends with its action, before the files that it wrote are read back."""
         paths = {table.name: str(table.path) for table in self._tables}
-        out = self._tables[0].path.parent / "_output" / self.name
+        out = _output_directory(self._tables) / self.name
         shutil.rmtree(out, ignore_errors=True)
-        start = time.perf_counter()
-        with self._actions():
-            result = step.run(self.spark, paths, str(out))
-        seconds = time.perf_counter() - start
-        shuffled = self._stages.shuffled_since(first_stage)
-        table = as_table(result, Path(out), step.ordered)
-        shutil.rmtree(out, ignore_errors=True)
+        try:
+            start = time.perf_counter()
+            with self._actions():
+                result = step.run(self.spark, paths, str(out))
+            seconds = time.perf_counter() - start
+            shuffled = self._stages.shuffled_since(first_stage)
+            table = as_table(result, out, step.ordered)
+        finally:
+            shutil.rmtree(out, ignore_errors=True)
         return Run(table, seconds, self._planning_seconds(), shuffled)
 
     def _plan(self, frame: DataFrame) -> DataFrame:
@@ -180,19 +193,13 @@ def _step_decision(events: Sequence[QueryEvent]) -> dict[str, Any]:
 
 
 def _places(events: Sequence[QueryEvent]) -> list[str]:
-    """Return where each planned action ran: the place in the event of its end, or the planned place without such an event.
-
-    A plan that is "Not accelerated" may still name an engine place: there the engine runs actions that collect the rows, but
-    Spark computes the rows of a write.
-    """
+    """Return where each planned action ran: the place in the event of its end, or the planned place without such an event."""
     places: list[str] = []
-    declined = False
     for event in events:
         if event.kind == "planned":
-            declined = any(sentence.startswith("Not accelerated") for sentence in event.sentences)
             places.append(event.place)
         elif places:
-            places[-1] = "spark" if event.action == "write" and declined else event.place
+            places[-1] = event.place
     return places
 
 

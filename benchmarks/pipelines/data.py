@@ -68,6 +68,7 @@ def generate(directory: Path, scale: float) -> tuple[Table, ...]:
     manifest = directory / "_made.json"
     if manifest.exists() and json.loads(manifest.read_text()) == options:
         return tables
+    manifest.unlink(missing_ok=True)
     for table in tables:
         shutil.rmtree(table.path, ignore_errors=True)
         table.path.mkdir(parents=True)

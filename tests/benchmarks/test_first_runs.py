@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -102,26 +104,74 @@ from benchmarks.suites import SUITES
 if __name__ == "__main__":
     root = Path(sys.argv[1])
     tables = SUITES["pipelines"].data(root, 0.0001)
-    queries = SUITES["pipelines"].chosen("filter_count")
-    settings = Settings(1, 1, "1g", conf={"spark.driver.host": "127.0.0.1"})
+    queries = SUITES["pipelines"].chosen(sys.argv[2])
+    settings = Settings(1, 1, "1g", conf={"spark.driver.host": "127.0.0.1", "spark.local.dir": sys.argv[3]})
     found = first_runs(queries, ("spark", "kquery"), 1, settings, tables, Answers(root / "answers"), print)
-    print({name: (one.status, one.first > 0) for name, one in found["filter_count"].items()})
+    for by_engine in found.values():
+        print({name: (one.status, one.first > 0) for name, one in by_engine.items()})
 """
+
+
+def start_first_runs(tmp_path, query):
+    """Start a process that makes first runs of a query, in a process group of its own."""
+    script = tmp_path / "script.py"
+    script.write_text(FIRST_RUN)
+    local_dir = tmp_path / "local"
+    local_dir.mkdir()
+    root = Path(__file__).parents[2]
+    return subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path / "data"), query, str(local_dir)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(root), "SPARK_LOCAL_IP": "127.0.0.1"},
+        start_new_session=True,
+    )
 
 
 def test_a_first_run_has_a_process_and_a_session_of_its_own(tmp_path):
     pytest.importorskip("duckdb")
-    script = tmp_path / "script.py"
-    script.write_text(FIRST_RUN)
-    root = Path(__file__).parents[2]
-    run = subprocess.run(
-        [sys.executable, str(script), str(tmp_path / "data")],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "PYTHONPATH": str(root), "SPARK_LOCAL_IP": "127.0.0.1"},
-    )
-    assert "{'spark': ('ok', True), 'kquery': ('ok', True)}" in run.stdout, run.stderr[-2000:]
+    with start_first_runs(tmp_path, "filter_count") as process:
+        out, errors = process.communicate(timeout=300)
+    assert "{'spark': ('ok', True), 'kquery': ('ok', True)}" in out, errors[-2000:]
+
+
+@pytest.mark.parametrize("to_all", [False, True], ids=["the harness is ended", "Ctrl-C"])
+def test_an_interrupted_first_run_ends_and_leaves_nothing_behind(tmp_path, to_all):
+    """Ctrl-C in a terminal sends SIGINT to all processes of the group; SIGTERM reaches the harness only."""
+    pytest.importorskip("duckdb")
+    with start_first_runs(tmp_path, "slowly_changing_dimension") as process:
+        output = tmp_path / "data" / "pipelines-0.0001" / "_output" / "spark"
+        wait_until(lambda: output.exists() or process.poll() is not None)
+        assert process.poll() is None
+        if to_all:
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            process.terminate()
+        # the child inherits stderr, so this also waits for its end
+        _, errors = process.communicate(timeout=60)
+    wait_until(lambda: not group_exists(process.pid))
+    assert not output.parent.exists()
+    assert list((tmp_path / "local").iterdir()) == []
+    assert "SpawnProcess" not in errors  # the first word of a traceback of the child
+    assert "Unable to cleanly shutdown" not in errors
+    assert ("Traceback (most" in errors) == to_all
+
+
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def group_exists(group):
+    """Return True if the process group has a process."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_first_runs_are_written_and_merged(tmp_path):

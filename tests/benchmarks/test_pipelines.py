@@ -243,7 +243,7 @@ def test_where_the_actions_of_a_step_ran():
         [event("planned", "driver", "", copies), event("finished", "driver", "collect")]
     )
     assert (collected["places"], collected["coverage"]) == (["driver"], 1.0)
-    wrote = _step_decision([event("planned", "driver", "", copies), event("finished", "tasks", "write")])
+    wrote = _step_decision([event("planned", "driver", "", copies), event("finished", "spark", "write")])
     assert (wrote["places"], wrote["accelerated"], wrote["coverage"]) == (["spark"], False, 0.0)
     half = _step_decision([event("planned", "tasks", "", wins), event("planned", "spark", "", copies)])
     assert (half["places"], half["coverage"]) == (["tasks", "spark"], 0.5)

@@ -1,4 +1,4 @@
-"""The section on pipelines of docs/performance.md."""
+"""The table of the pipelines suite in docs/performance-notes.md."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.overview import replace_table
 from benchmarks.pipelines import page
 from benchmarks.results import EngineResult, QueryResult, Results, read
 
@@ -26,35 +27,41 @@ def example_results() -> Results:
     )  # fmt: skip
 
 
-def test_the_section_has_first_and_warm_times():
-    text = page.section(example_results())
-    assert "| `a` | 12.0 | 6.00 | 2.0 | 3.00 | 1.50 | 2.0 | tasks of the engine |" in text
-    assert "| `b` | 4.00 | 5.00 | 0.80 | 0.96 | 1.00 | 0.96 | Spark |" in text
-    assert "3.0 GB of CSV" in text
-    assert "**1.4** for warm runs and **1.3** for first runs" in text
+def without_first_runs(query: QueryResult) -> QueryResult:
+    return replace(
+        query, engines={name: replace(one, first_seconds=()) for name, one in query.engines.items()}
+    )
 
 
-def test_a_section_needs_first_runs_and_equal_answers():
-    without = replace(example_results().queries[0].engines["kquery"], first_seconds=())
-    query = QueryResult("a", {**example_results().queries[0].engines, "kquery": without})
-    with pytest.raises(ValueError, match="first runs of both engines: a"):
-        page.section(replace(example_results(), queries=(query,)))
+def test_the_table_has_first_and_warm_times():
+    text = page.table(example_results())
+    assert "| `a` | 3.00 | 1.50 | 2.00 | tasks of the engine | 12.00 | 6.00 | 2.00 |" in text
+    assert "| `b` | 0.96 | 1.00 | 0.96 | Spark | 4.00 | 5.00 | 0.80 |" in text
+    assert text.endswith("The geometric mean is 1.4, and 1.3 for first runs.")
 
 
-def test_the_section_is_inserted_and_replaced():
-    first = page.replace_section(f"# P\n\n{page.INSERT_BEFORE}\n\nend\n", "one")
-    assert first == f"# P\n\n{page.START}\n\none\n\n{page.END}\n\n{page.INSERT_BEFORE}\n\nend\n"
-    assert page.replace_section(first, "two") == first.replace("one", "two")
-    with pytest.raises(ValueError, match="the page needs"):
-        page.replace_section("# P", "one")
+def test_the_table_has_columns_for_first_runs_only_if_there_are_any():
+    results = example_results()
+    a, b = results.queries
+    text = page.table(replace(results, queries=(without_first_runs(a), without_first_runs(b))))
+    assert "| `a` | 3.00 | 1.50 | 2.00 | tasks of the engine |\n" in text
+    assert "first" not in text
+    assert text.endswith("The geometric mean is 1.4.")
+    text = page.table(replace(results, queries=(without_first_runs(a), b)))
+    assert "| `a` | 3.00 | 1.50 | 2.00 | tasks of the engine |  |  |  |\n" in text
+    assert text.endswith("and 0.8 for first runs.")
+
+
+def test_the_table_needs_equal_answers():
+    results = example_results()
+    wrong = replace(results.queries[0].engines["kquery"], status="wrong")
+    query = QueryResult("a", {**results.queries[0].engines, "kquery": wrong})
+    with pytest.raises(ValueError, match="no equal answers of both engines: a"):
+        page.table(replace(results, queries=(query,)))
 
 
 def test_the_page_shows_the_recorded_run():
     text = page.PAGE.read_text()
-    if page.FILE.exists():
-        assert page.replace_section(text, page.section(read(page.FILE))) == text, (
-            "run: python -m benchmarks.pipelines.page"
-        )
-    else:
-        assert page.START not in text
-        assert page.INSERT_BEFORE in text
+    assert replace_table(text, page.table(read(page.FILE)), page.START, page.END) == text, (
+        "run: python -m benchmarks.pipelines.page"
+    )

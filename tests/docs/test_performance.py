@@ -57,6 +57,25 @@ def test_the_page_has_the_table_that_the_script_writes() -> None:
     assert overview.replace_table(page, overview.table(ROWS)) == page, "run: python -m benchmarks.overview"
 
 
+def test_the_readme_and_the_releases_show_the_recorded_run_of_tpch() -> None:
+    queries = [query["engines"] for query in recorded("tpch-sf1")["queries"]]
+    spark, engine = ([one[name]["median_seconds"] for one in queries] for name in ("spark", "kquery"))
+    expected = {
+        "Spark, s": [f"{seconds:.2f}" for seconds in spark],
+        "kquery_spark, s": [f"{seconds:.2f}" for seconds in engine],
+        "Spark / kquery_spark": [f"{a / b:.1f}" for a, b in zip(spark, engine, strict=True)],
+    }
+    readme = (overview.ROOT / "README.md").read_text()
+    for label, cells in expected.items():
+        lines = re.findall(rf"^\| {label} \| (.+) \|$", readme, re.MULTILINE)
+        assert " | ".join(lines).split(" | ") == cells
+    row = next(row for row in ROWS if row.title == "TPC-H, scale factor 1")
+    planning = recorded("tpch-sf1")["summary"]["kquery_planning_median_seconds"]
+    numbers = f"| {row.mean:.1f} | {row.lowest:.1f} (query {row.lowest_query}) | {planning * 1000:.0f} ms |"
+    assert f"| 4.3.0 {numbers}" in (overview.ROOT / "docs" / "compatibility.md").read_text()
+    assert f"| TPC-H, scale factor 1, 22 queries | **{row.mean:.1f}** | {row.lowest:.1f} |" in readme
+
+
 def test_the_chart_shows_every_mean() -> None:
     strings = re.findall(r">([^<>]+)</text>", overview.CHART.read_text())
     for row in ROWS:

@@ -53,7 +53,9 @@ def assemble(
             )
         if is_collectable_as_arrow(part) and not (driver_only and driver):
             payloads = _payloads(planned, part, rescue)
-    placement = PlacedQuery(planned, tuple(parts), SparkExecutor(payloads), in_order, any_order, driver)
+    placement = PlacedQuery(
+        planned, tuple(parts), SparkExecutor(payloads), in_order, any_order, driver, driver_only
+    )
     return EngineFrame(Execution(placement, rescue, renew))
 
 

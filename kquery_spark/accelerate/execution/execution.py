@@ -42,7 +42,7 @@ class PlacedQuery:
     parts: the parts that the engine runs. spark: collects the rows of Spark tasks. in_order: returns the lazy DataFrame of
     these tasks, which may share the last sort, so the consumer must preserve their order. any_order: builds the DataFrame
     for consumers that may not preserve it. driver: runs the last stage in the driver; None if the stage may be too much
-    work.
+    work. driver_only: only actions that collect the rows use the engine, so Spark computes the rows of writes.
     """
 
     planned: PlannedQuery
@@ -51,6 +51,7 @@ class PlacedQuery:
     in_order: Callable[[], DataFrame]
     any_order: Callable[[], DataFrame]
     driver: Executor | None = None
+    driver_only: bool = False
 
 
 class Execution(FrameRows):
@@ -99,23 +100,19 @@ class Execution(FrameRows):
             self._renew_placement(action)
             return engine()
 
-        return self._watched(action, placed, spark if self.rescue else None, lambda: self._place)
+        return self._watched(action, placed, spark if self.rescue else None)
 
     def write(self, run: Callable[[], R], run_on_spark: Callable[[], R] | None) -> R:
         """Run a write by ``run``; if the engine fails, ``run_on_spark`` runs it again (None: it must not run twice)."""
 
         def described() -> R:
-            with self._described_jobs():
+            with nullcontext() if self.placement.driver_only else self._described_jobs():
                 return run()
 
-        return self._watched(
-            "write", described, run_on_spark, lambda: "tasks" if self.placement.parts else "spark"
-        )
+        return self._watched("write", described, run_on_spark)
 
-    def _watched(
-        self, action: str, engine: Callable[[], R], spark: Callable[[], R] | None, place: Callable[[], Place]
-    ) -> R:
-        """Run ``attempt`` and emit an event when it ends; ``place`` returns where the action ran if nothing failed."""
+    def _watched(self, action: str, engine: Callable[[], R], spark: Callable[[], R] | None) -> R:
+        """Run ``attempt`` and emit an event when it ends."""
         planned = self.placement.planned
         with watched_action(action, planned.config, lambda: coverage(planned, self.placement.parts)) as watch:
 
@@ -127,14 +124,19 @@ class Execution(FrameRows):
                 watch.rows = row_count(result)
                 return result
             finally:
-                watch.place = place() if watch.failure is None else "spark"
+                watch.place = self._place(action) if watch.failure is None else "spark"
 
-    @property
-    def _place(self) -> Place:
-        """Where the action ran, if the engine did not fail."""
-        if self.cached or not self.placement.parts:
+    def _place(self, action: str) -> Place:
+        """Return where the action ran if the engine did not fail."""
+        placement = self.placement
+        if self.cached or not placement.parts:
             return "spark"
-        return "tasks" if self.placement.driver is None or self._exceeds_driver else "driver"
+        if action != "write" and placement.driver is not None and not self._exceeds_driver:
+            return "driver"
+        # Without the driver, a driver-only query gains from the Arrow payloads of a collection, and from nothing else.
+        if placement.driver_only and (self._exceeds_driver or action not in _PLAN_REUSING_ACTIONS):
+            return "spark"
+        return "tasks"
 
     def _in_engine(self, work: Callable[[Actions], R]) -> R:
         """Run an action in the driver if the query may run there, and as Spark tasks if it exceeds the driver's limits."""

@@ -127,6 +127,22 @@ def test_a_wrong_level_is_named(spark: Any) -> None:
 def test_writes_are_reported(spark: Any, events: list[kq.QueryEvent], tmp_path: Path) -> None:
     kq.kquery_plan(spark.sql(GROUPED), when="always").write.parquet(str(tmp_path / "written"))
     assert [(e.kind, e.action) for e in events] == [("planned", ""), ("finished", "write")]
+    assert events[-1].place == "tasks"
+
+
+def test_spark_writes_the_rows_of_a_query_that_only_the_driver_runs(
+    spark: Any, events: list[kq.QueryEvent], tmp_path: Path
+) -> None:
+    with settings(spark, DRIVER):
+        fast = kq.kquery_plan(spark.sql("SELECT k, v + 1 AS w FROM observed"), when="auto")
+        assert len(fast.collect()) == 3
+        jobs = descriptions(spark, lambda: fast.write.parquet(str(tmp_path / "copied")))
+    assert not any("kquery" in text for text in jobs)
+    assert [(e.action, e.place) for e in events] == [
+        ("", "driver"),
+        ("collect", "driver"),
+        ("write", "spark"),
+    ]
 
 
 def descriptions(spark: Any, work: Any) -> set[str]:
