@@ -138,11 +138,15 @@ class Answers:
         self._wait_for_slot(stop)
         running = _WatchedQuery(stop, time.monotonic() - query.planning_seconds, has_slot=True)
         with self._watching(running), answer:
-            for batch in answer:
-                running.unread_since = time.monotonic()
-                yield batch
-                running.unread_since = None
-                stop.check()
+            try:
+                for batch in answer:
+                    running.unread_since = time.monotonic()
+                    yield batch
+                    running.unread_since = None
+                    stop.check()
+            finally:
+                # Closing the reader does not close the generator behind it. Free what the query holds before its slot.
+                stop.set("its result is not read any more")
 
     def release_memory(self, freed: FreedMemory) -> None:
         """Return memory of ended queries to the system if a release is due. freed: the state of the calling thread."""

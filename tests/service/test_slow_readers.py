@@ -14,6 +14,8 @@ from pyarrow import flight
 
 import kquery_spark as kq
 from kquery_spark.service import ServiceLimits
+from kquery_spark.service.answers import Answers, Query
+from kquery_spark.service.requests import SqlRequest
 from tests.service.server_process import Server, running_server
 
 ROWS = 20_000
@@ -76,6 +78,19 @@ def test_slow_readers_share_a_budget_and_keep_it_from_no_other_query():
         assert eventually(lambda: service._answers.running == 0)
         assert service._answers.budget.held == 0
         assert eventually(lambda: pa.total_allocated_bytes() - before < 2 * MIB)
+
+
+def test_a_closed_result_holds_nothing_once_its_slot_is_free():
+    context = kq.ExecutionContext()
+    context.register_arrow("big", TABLE)
+    answers = Answers(ServiceLimits(read_ahead_bytes=32 * MIB))
+    query = Query(lambda: False)
+    reader = SqlRequest(EXPLODING_JOIN.format("big")).answer(context, query.stop, answers.budget)
+    batches = answers.stream(reader, query)
+    assert next(batches).num_rows
+    assert answers.budget.held > 0
+    batches.close()
+    assert (answers.running, answers.budget.held) == (0, 0), "even while the reader is referenced"
 
 
 def test_a_reader_that_takes_nothing_for_too_long_holds_nothing():
