@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import logging
 import multiprocessing
 import os
@@ -11,10 +12,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
+from pathlib import Path
 from types import FrameType
 
 import pyarrow as pa
 
+import kquery_spark
 from benchmarks.answers import Answers, exact_difference
 from benchmarks.compare import session
 from benchmarks.engines import Settings
@@ -41,6 +44,8 @@ def first_runs(
     and from one query to the next. The time starts when the session exists, and includes ``kq.enable`` for a step. Answers
     are compared with Spark's. ``say`` receives one line for each query.
     """
+    # pip compiles the modules that it installs; here they may come from a checkout that nothing has compiled.
+    compileall.compile_dir(Path(kquery_spark.__file__).parent, quiet=2)
     names = [name for name in engines if name in IN_SESSION_ENGINES]
     results_by_query: dict[str, dict[str, EngineResult]] = {}
     for number, query in enumerate(queries):

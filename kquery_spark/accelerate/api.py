@@ -9,15 +9,14 @@ from pyspark.sql import DataFrame
 from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.execution.execution import PlacedQuery
 from kquery_spark.accelerate.observers import Place, QueryEvent, is_observed, notify
+from kquery_spark.accelerate.options import Fallback, When, check_options
 from kquery_spark.accelerate.planning.garbage import collection_paused
-from kquery_spark.accelerate.planning.pipeline import Fallback, PlanningResult, When, plan_and_assemble
+from kquery_spark.accelerate.planning.pipeline import PlanningResult, plan_and_assemble
 from kquery_spark.accelerate.planning.planned_query import PlannedQuery, coverage
-from kquery_spark.errors import ConfigError, Unsupported
+from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.relations.catalog_snapshot import unplanned_copy
 from kquery_spark.spark_bridge.session.bridge import check_frame, get_bridge
 from kquery_spark.spark_bridge.session.failures import warn_user
-
-__all__ = ["Fallback", "When", "check_options", "kquery_plan"]
 
 
 def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = "auto") -> DataFrame:
@@ -82,11 +81,3 @@ def _warn_of_workers(planned: PlannedQuery | None) -> None:
     problem = None if planned is None else planned.worker_problem
     if planned is not None and problem is not None and planned.bridge.warns_first_time(problem):
         warn_user(f"Spark runs the queries of this session: {problem}")
-
-
-def check_options(fallback: str, when: str) -> None:
-    """Raise ConfigError if an option has a value that is not allowed."""
-    if fallback not in ("spark", "error"):
-        raise ConfigError(f"fallback must be 'spark' or 'error', not {fallback!r}")
-    if when not in ("auto", "always", "never"):
-        raise ConfigError(f"when must be 'auto', 'always' or 'never', not {when!r}")

@@ -3,6 +3,9 @@
 While any session is enabled, the actions of PySpark's DataFrame class and ``sql`` of its session class are wrapped. For
 other sessions, and for queries that fall back to Spark, a wrapper calls PySpark's own method. ``spark.kquery.enabled=false``
 switches a session off without ``disable``.
+
+This module imports no part of the planner. A thread imports the planner after ``enable`` (see ``preload``), and the wrappers
+import it when an action needs it.
 """
 
 from __future__ import annotations
@@ -16,12 +19,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from kquery_spark.accelerate.api import Fallback, When, check_options, kquery_plan
-from kquery_spark.accelerate.execution.dataframe import EngineFrame
-from kquery_spark.accelerate.statements import run_write
+from kquery_spark.accelerate.options import Fallback, When, check_options
+from kquery_spark.accelerate.preload import import_planner, import_planner_in_background
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge.frames.lazy_dataframe import SHOW, show_string_of
+from kquery_spark.spark_bridge.frames.lazy_dataframe import SHOW, LazyDataFrame, show_string_of
 from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
+from kquery_spark.spark_bridge.plan.write_statements import may_write
 from kquery_spark.spark_bridge.session.bridge import get_bridge, session_identity
 from kquery_spark.spark_bridge.session.bypass import bypass, is_bypassed
 from kquery_spark.spark_bridge.session.failures import warn_user
@@ -62,6 +65,7 @@ def enable(spark: SparkSession, *, fallback: Fallback = "spark", when: When = "a
     except Unsupported as unknown:
         warn_user(f"Spark runs the queries of this session: {unknown.reason}")
         return
+    import_planner_in_background()
     _sessions[session_identity(spark)] = _Options(fallback, when)
     _install()
 
@@ -76,6 +80,7 @@ def enable_everywhere(*, fallback: Fallback = "spark", when: When = "auto") -> N
     """Enable the engine in every classic session of this process, including future ones, as ``kquery-spark run`` does."""
     global _everywhere
     check_options(fallback, when)
+    import_planner_in_background()
     _everywhere = _Options(fallback, when)
     _install()
 
@@ -89,7 +94,7 @@ def disable_everywhere() -> None:
 
 def _options(subject: DataFrame | SparkSession) -> _Options | None:
     """Return the options for an action of a DataFrame or for SQL of a session; None if PySpark runs it unchanged."""
-    if is_bypassed() or isinstance(subject, EngineFrame) or not (_sessions or _everywhere):
+    if is_bypassed() or isinstance(subject, LazyDataFrame) or not (_sessions or _everywhere):
         return None
     if isinstance(subject, SparkSession):
         return _sessions.get(session_identity(subject), _everywhere)
@@ -111,9 +116,13 @@ class _Action:
 
     def __call__(self, frame: DataFrame, options: _Options, *args: Any, **kwargs: Any) -> Any:
         """Return the result of the action, or NotImplemented for a query that falls back to Spark."""
+        if not import_planner(options.fallback):
+            return NotImplemented
+        from kquery_spark.accelerate.api import kquery_plan
+
         query = self.narrowed(frame, *args, **kwargs)
         fast = kquery_plan(query, fallback=options.fallback, when=options.when)
-        return self.run(fast, *args, **kwargs) if isinstance(fast, EngineFrame) else NotImplemented
+        return self.run(fast, *args, **kwargs) if isinstance(fast, LazyDataFrame) else NotImplemented
 
 
 def _same_action(name: str) -> _Action:
@@ -129,8 +138,12 @@ def _limited_to_shown(frame: DataFrame, n: int = 20, *_: Any, **__: Any) -> Data
 
 def _sql(session: SparkSession, options: _Options, /, sqlQuery: str, args: Any = None, **kwargs: Any) -> Any:
     """Run a statement that writes. Others, and those with arguments (Spark's analyzer binds these), fall back to Spark."""
-    if args or kwargs or not isinstance(sqlQuery, str):
+    if args or kwargs or not isinstance(sqlQuery, str) or not may_write(sqlQuery):
         return NotImplemented
+    if not import_planner(options.fallback):
+        return NotImplemented
+    from kquery_spark.accelerate.statements import run_write
+
     result = run_write(session, sqlQuery, options.fallback, options.when)
     return NotImplemented if result is None else result
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from kquery_spark.accelerate.api import Fallback, When, kquery_plan
+from kquery_spark.accelerate.api import kquery_plan
 from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.execution.execution import Execution
 from kquery_spark.accelerate.execution.writer import contains_any
+from kquery_spark.accelerate.options import Fallback, When
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge.plan.write_statements import WriteStatement, may_write, parse_write
+from kquery_spark.spark_bridge.plan.write_statements import WriteStatement, parse_write
 from kquery_spark.spark_bridge.session.bridge import Bridge, get_bridge, same_plan
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, warn_user
 
@@ -30,8 +31,11 @@ class _PlannedWrite:
 
 
 def run_write(spark: SparkSession, text: str, fallback: Fallback, when: When) -> DataFrame | None:
-    """Run ``spark.sql(text)`` with the engine's rows and return its DataFrame; None if Spark should run the statement."""
-    if when == "never" or not may_write(text):
+    """Run ``spark.sql(text)`` with the engine's rows and return its DataFrame; None if Spark should run the statement.
+
+    text: a statement for which ``may_write`` is true.
+    """
+    if when == "never":
         return None
     try:
         bridge = get_bridge(spark)

@@ -13,7 +13,7 @@ from kquery_spark.cli.failures import Exit, Failure
 from kquery_spark.config.spark_settings import supported_settings
 
 if TYPE_CHECKING:
-    from kquery_spark.accelerate.api import When
+    from kquery_spark.accelerate.options import When
 
 _SUBMIT = "PYSPARK_SUBMIT_ARGS"
 

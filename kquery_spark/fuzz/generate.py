@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from kquery_spark.accelerate.api import When
+from kquery_spark.accelerate.options import When
 from kquery_spark.fuzz.expressions import ORDERS, Expr, random_aggregate, random_expr, random_window
 from kquery_spark.fuzz.kinds import COMPARED, NUMBERS
 from kquery_spark.fuzz.queries import Derived, Item, JoinedTables, Query, Scan, Select, SetOperation, Source

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
 
 from pyspark.sql import DataFrame
 
 from kquery_spark.accelerate.execution.assemble import assemble
 from kquery_spark.accelerate.execution.execution import PlacedQuery
+from kquery_spark.accelerate.options import Fallback, When
 from kquery_spark.accelerate.planning.choose_parts import choose_parts
 from kquery_spark.accelerate.planning.compile_parts import compile_parts
 from kquery_spark.accelerate.planning.decision import Decision, decide
@@ -28,8 +28,6 @@ from kquery_spark.frontends.catalyst.spark_query import SparkQuery
 from kquery_spark.runtime.spark.probe import worker_problem, workers_have_hdfs_client
 from kquery_spark.spark_bridge.relations.catalog_snapshot import CatalogSnapshot, SparkPlan
 
-Fallback = Literal["spark", "error"]
-When = Literal["auto", "always", "never"]
 Renew = Callable[[], PlacedQuery | DataFrame]
 """Plans a query again whose tables may have changed; returns a DataFrame if Spark runs it."""
 

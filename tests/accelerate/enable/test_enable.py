@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import kquery_spark as kq
-from kquery_spark.accelerate import enable as module
+from kquery_spark.accelerate import api
 from kquery_spark.errors import ConfigError
 
 QUERY = "SELECT n_regionkey AS k, count(*) AS n, max(n_name) AS m FROM nation GROUP BY n_regionkey"
@@ -14,14 +14,14 @@ QUERY = "SELECT n_regionkey AS k, count(*) AS n, max(n_name) AS m FROM nation GR
 def planned(monkeypatch):
     """The frames that were given to the engine."""
     found = []
-    real = module.kquery_plan
+    real = api.kquery_plan
 
     def spy(frame, **options):
         fast = real(frame, **options)
         found.append(fast)
         return fast
 
-    monkeypatch.setattr(module, "kquery_plan", spy)
+    monkeypatch.setattr(api, "kquery_plan", spy)
     return found
 
 

@@ -18,7 +18,8 @@ from pyspark.sql.functions import udf
 from pyspark.sql.types import LongType
 
 import kquery_spark as kq
-from kquery_spark.accelerate import enable as module
+from kquery_spark.accelerate import api
+from kquery_spark.accelerate.enable import disable_everywhere, enable_everywhere
 from tests.conftest import exhaustive, uncompiled
 
 ROWS = [(i, f"name {i}") for i in range(12)]
@@ -214,12 +215,12 @@ def test_a_batch_of_a_stream_is_written_as_before(spark, files, tmp_path):
         batch.write.mode("append").parquet(str(tmp_path / "out"))
         seen.append(batch.count())
 
-    module.enable_everywhere(when="always")
+    enable_everywhere(when="always")
     try:
         query = _stream(spark, files).writeStream.foreachBatch(keep).trigger(availableNow=True)
         query.option("checkpointLocation", str(tmp_path / "state")).start().awaitTermination()
     finally:
-        module.disable_everywhere()
+        disable_everywhere()
     assert seen == [12]
     assert spark.read.parquet(str(tmp_path / "out")).count() == 12
 
@@ -234,14 +235,14 @@ def test_an_error_in_a_wrapper_leaves_the_session_usable(spark, files, monkeypat
     kq.enable(spark, when="always")
     try:
         with monkeypatch.context() as patched:
-            patched.setattr(module, "kquery_plan", fail)
+            patched.setattr(api, "kquery_plan", fail)
             for act in (lambda: frame.count(), lambda: frame.write, lambda: frame.take(1)):
                 with pytest.raises(type(error)):
                     act()
                 assert in_step(spark)
         planned = []
-        real = module.kquery_plan
-        monkeypatch.setattr(module, "kquery_plan", lambda f, **o: planned.append(f) or real(f, **o))
+        real = api.kquery_plan
+        monkeypatch.setattr(api, "kquery_plan", lambda f, **o: planned.append(f) or real(f, **o))
         assert frame.count() == 12  # and the engine is asked again
         assert len(planned) == 1
     finally:
@@ -285,13 +286,13 @@ def test_ctrl_c_ends_an_action_and_not_the_session(spark, files):
 def test_two_sessions_and_threads_have_options_of_their_own(spark, files, monkeypatch):
     """Each of two sessions, one of them for a thread of its own, plans with its options; a third does not plan."""
     asked = []
-    real = module.kquery_plan
+    real = api.kquery_plan
 
     def spy(frame, **options):
         asked.append((threading.current_thread().name, options["when"]))
         return real(frame, **options)
 
-    monkeypatch.setattr(module, "kquery_plan", spy)
+    monkeypatch.setattr(api, "kquery_plan", spy)
     second, third = spark.newSession(), spark.newSession()
     path = str(files / "parquet")
     found: dict[str, list] = {}

@@ -1,0 +1,64 @@
+"""Imports the planner in a thread, while the program waits for Spark to start or to read its first files."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+from contextlib import suppress
+
+from kquery_spark.accelerate.options import Fallback
+from kquery_spark.spark_bridge.session.failures import warn_user
+
+_MODULES = ("kquery_spark.accelerate.api", "kquery_spark.accelerate.statements")
+_FORK_SECONDS = 10.0
+
+_lock = threading.Lock()
+_thread: threading.Thread | None = None
+
+
+def import_planner_in_background() -> None:
+    """Start to import what the first accelerated action needs, unless this has been done in this process.
+
+    An error is ignored here: ``import_planner`` imports the module again and reports it.
+    """
+    global _thread
+    with _lock:
+        if _thread is not None:
+            return
+        # Not a daemon thread: Python must not shut down while a thread runs the initialization of a C library.
+        _thread = threading.Thread(target=_import_quietly, name="kquery-import")
+        os.register_at_fork(before=_wait_for_import)
+        _thread.start()
+
+
+def import_planner(fallback: Fallback) -> bool:
+    """Import what an action needs, or wait until the thread has imported it.
+
+    Return False, with a warning, if this fails; with ``fallback="error"``, raise the error instead.
+    """
+    try:
+        _import_modules()
+    except Exception as error:
+        if fallback == "error":
+            raise
+        reason = f"the engine could not be imported: {type(error).__name__}: {error}"
+        warn_user(f"Spark runs the queries of this session: {reason}")
+        return False
+    return True
+
+
+def _import_modules() -> None:
+    for name in _MODULES:
+        importlib.import_module(name)
+
+
+def _import_quietly() -> None:
+    with suppress(Exception):
+        _import_modules()
+
+
+def _wait_for_import() -> None:
+    """Wait until no import is running: a forked process would find the locks of half-imported modules held forever."""
+    if _thread is not None and _thread is not threading.current_thread():
+        _thread.join(_FORK_SECONDS)
