@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 from itertools import islice, pairwise
 from typing import Any
@@ -142,11 +141,8 @@ def _sample(source: Source, splits: Sequence[Split], expr: Expr) -> _Values:
     columns = sorted(columns_of(expr))
     program = Program([expr], pa.schema([source.schema.field(c) for c in columns]))
     samples: list[_Values] = []
-    for split in _sampled_splits(splits):
-        # Planning must be quick: of a divisible split, only the first piece is read, and of other sources the first
-        # batch.
-        piece = replace(split, pieces=split.pieces[:1]) if source.divisible else split
-        batches = source.read(piece, columns)
+    for part in (part for split in _sampled_splits(splits) for part in source.sample_parts(split)):
+        batches = source.read(part, columns)
         for batch in batches if source.columnar else islice(batches, 1):
             (vector,) = program.run(batch)
             samples.append(range_values(_thin_out(Vector(vector.dtype, vector.physical(batch.num_rows)))))

@@ -117,6 +117,13 @@ class Source(ABC):
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """Yield the rows of a split with these columns, in this order. Raises SourceError, which names the file."""
 
+    def sample_parts(self, split: Split) -> list[Split]:
+        """Return parts of a split that are quick to read, for a sample of its values; empty if there are none.
+
+        Of a source that is not ``columnar``, only the first batch of each part is read.
+        """
+        return [replace(split, pieces=split.pieces[:1])] if self.divisible else [split]
+
     def with_variant_fields(self, fields: Mapping[str, Collection[str]]) -> Source:
         """Return the source for a scan that needs only these fields of the variants in some columns.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -16,6 +16,9 @@ from kquery_spark.sources.text import first_lines, is_compressed
 from kquery_spark.types.batch import Batch
 
 _SPLIT_BYTES = 32 << 20
+_SAMPLE_PARTS = 8
+_SAMPLE_BYTES = 64 << 10
+_SAMPLE_FILE_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,22 @@ class LineSource(Source):
                 length = min(step, file.size - start)
                 ranges.append(Split(index, (start, length), int(length / self._row_bytes) + 1, length))
         return ranges
+
+    @override
+    def sample_parts(self, split: Split) -> list[Split]:
+        """Return short byte ranges, spread over the split because lines are often in the order of a key, such as the time.
+
+        A file that must be read as a whole has a sample only if it is small.
+        """
+        start, length = split.pieces
+        if self.whole_files:
+            return [split] if length <= _SAMPLE_FILE_BYTES else []
+        if is_compressed(self.files[split.file].path) or length <= _SAMPLE_PARTS * _SAMPLE_BYTES:
+            return [split]
+        return [
+            replace(split, pieces=(start + length * (2 * i + 1) // (2 * _SAMPLE_PARTS), _SAMPLE_BYTES))
+            for i in range(_SAMPLE_PARTS)
+        ]
 
     @override
     def column_bytes(self, columns: Sequence[str]) -> int:
