@@ -28,8 +28,9 @@ def import_planner_in_background() -> None:
             return
         # Not a daemon thread: Python must not shut down while a thread runs the initialization of a C library.
         _thread = threading.Thread(target=_import_quietly, name="kquery-import")
-        os.register_at_fork(before=_wait_for_import)
-        _thread.start()
+        with suppress(RuntimeError):  # no more threads can start
+            _thread.start()
+            os.register_at_fork(before=_wait_for_import)
 
 
 def import_planner(fallback: Fallback) -> bool:
@@ -61,4 +62,6 @@ def _import_quietly() -> None:
 def _wait_for_import() -> None:
     """Wait until no import is running: a forked process would find the locks of half-imported modules held forever."""
     if _thread is not None and _thread is not threading.current_thread():
-        _thread.join(_FORK_SECONDS)
+        _thread.join(
+            _FORK_SECONDS
+        )  # bounded, in case the thread waits for a module that the forking thread imports

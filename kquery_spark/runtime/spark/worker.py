@@ -36,6 +36,7 @@ from kquery_spark.sources.hadoop.hdfs import HdfsCluster, connect_clusters
 from kquery_spark.sources.object_stores.connections import connect
 from kquery_spark.sources.object_stores.store import ObjectStore
 from kquery_spark.sources.request_limit import limit_requests
+from kquery_spark.stages import serializable
 from kquery_spark.stages.graph import Stage, reads
 from kquery_spark.stages.payload import decode_payload, encode, one_cell, partitioned, result_pieces
 from kquery_spark.stages.serialization import from_bytes
@@ -66,8 +67,9 @@ _HEAP_BUDGET_DIVISOR = 8  # with a small memory budget, an eighth of it may rema
 
 @cache
 def tune_process() -> None:
-    """One-time worker setup: freeze the garbage collector's heap, tune malloc, cache zip archives.
+    """One-time worker setup: load the plans' classes, freeze the garbage collector's heap, tune malloc, cache zip archives.
 
+    - Reading a first plan imports all sources, which takes 0.1 s. Workers that are forked from the daemon find them loaded.
     - PySpark runs the garbage collector after each task, which takes 30 ms and more for all imported objects. After a first
       collection, ``gc.freeze`` excludes the objects that exist now. Later garbage is still found.
     - By default, the C library returns freed blocks of some megabytes to the system. numpy allocates such blocks for every
@@ -75,6 +77,7 @@ def tune_process() -> None:
     - Zip archives on the path are not read again before each task (``read_archives_once``).
     """
     read_archives_once()
+    serializable.registry()
     _set_heap(_MALLOC)
     gc.collect()
     gc.freeze()

@@ -64,6 +64,17 @@ def test_a_program_that_forks_during_the_import_can_import_the_same_modules(tmp_
     )
 
 
+def test_enable_works_where_no_thread_can_start():
+    run_python(
+        "import threading\n"
+        "from kquery_spark.accelerate.enable import enable_everywhere\n"
+        "def start(thread):\n"
+        "    raise RuntimeError('no thread can start')\n"
+        "threading.Thread.start = start\n"
+        "enable_everywhere()\n"
+    )
+
+
 def test_spark_runs_the_actions_if_the_planner_cannot_be_imported(
     enabled: SparkSession, monkeypatch: pytest.MonkeyPatch
 ):
