@@ -30,7 +30,8 @@ def import_planner_in_background() -> None:
         _thread = threading.Thread(target=_import_quietly, name="kquery-import")
         with suppress(RuntimeError):  # no more threads can start
             _thread.start()
-            os.register_at_fork(before=_wait_for_import)
+            if hasattr(os, "register_at_fork"):  # Windows has no fork
+                os.register_at_fork(before=_wait_for_import)
 
 
 def import_planner(fallback: Fallback) -> bool:
