@@ -32,6 +32,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector, decode
 
 _SAMPLED_SPLITS = 4
+_SAMPLED_PARTS = 8  # the parts of all these splits, if parts of splits can be read
 _SAMPLE_READ_ROWS = 1 << 20  # about this number of rows is read for a sample, but at least one split
 _SAMPLE_ROWS_PER_SPLIT = 16_384  # the values that are taken from each split read
 _SAMPLE_VALUES = 4096  # the values that are interpolated from the footers of all row groups
@@ -141,7 +142,9 @@ def _sample(source: Source, splits: Sequence[Split], expr: Expr) -> _Values:
     columns = sorted(columns_of(expr))
     program = Program([expr], pa.schema([source.schema.field(c) for c in columns]))
     samples: list[_Values] = []
-    for part in (part for split in _sampled_splits(splits) for part in source.sample_parts(split)):
+    sampled = _sampled_splits(splits)
+    count = _SAMPLED_PARTS // max(len(sampled), 1)
+    for part in (part for split in sampled for part in source.sample_parts(split, count)):
         batches = source.read(part, columns)
         for batch in batches if source.columnar else islice(batches, 1):
             (vector,) = program.run(batch)

@@ -117,8 +117,8 @@ class Source(ABC):
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """Yield the rows of a split with these columns, in this order. Raises SourceError, which names the file."""
 
-    def sample_parts(self, split: Split) -> list[Split]:
-        """Return parts of a split that are quick to read, for a sample of its values; empty if there are none.
+    def sample_parts(self, split: Split, count: int) -> list[Split]:
+        """Return up to ``count`` parts of a split that are quick to read, for a sample of values; empty if there are none.
 
         Of a source that is not ``columnar``, only the first batch of each part is read.
         """

@@ -16,7 +16,6 @@ from kquery_spark.sources.text import first_lines, is_compressed
 from kquery_spark.types.batch import Batch
 
 _SPLIT_BYTES = 32 << 20
-_SAMPLE_PARTS = 8
 _SAMPLE_BYTES = 64 << 10
 _SAMPLE_FILE_BYTES = 8 << 20
 
@@ -63,7 +62,7 @@ class LineSource(Source):
         return ranges
 
     @override
-    def sample_parts(self, split: Split) -> list[Split]:
+    def sample_parts(self, split: Split, count: int) -> list[Split]:
         """Return short byte ranges, spread over the split because lines are often in the order of a key, such as the time.
 
         A file that must be read as a whole has a sample only if it is small.
@@ -71,11 +70,11 @@ class LineSource(Source):
         start, length = split.pieces
         if self.whole_files:
             return [split] if length <= _SAMPLE_FILE_BYTES else []
-        if is_compressed(self.files[split.file].path) or length <= _SAMPLE_PARTS * _SAMPLE_BYTES:
+        if is_compressed(self.files[split.file].path) or length <= count * _SAMPLE_BYTES:
             return [split]
         return [
-            replace(split, pieces=(start + length * (2 * i + 1) // (2 * _SAMPLE_PARTS), _SAMPLE_BYTES))
-            for i in range(_SAMPLE_PARTS)
+            replace(split, pieces=(start + length * (2 * i + 1) // (2 * count), _SAMPLE_BYTES))
+            for i in range(count)
         ]
 
     @override
