@@ -15,17 +15,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kquery_spark.kernels.json_documents import Document, PrintDouble, is_null, to_json
+from kquery_spark.kernels.json_documents import PrintDouble, to_json
+from kquery_spark.kernels.json_parser import Node
 
 EACH = -2
 """The wildcard step of a path, which selects each element of an array. In the compiled loops -1 is a step by name."""
 _RAW, _QUOTED, _FLATTENED = 0, 1, 2  # Spark's write styles: before a wildcard, after one, after two
 
 
-def write_matches(document: Document, steps: Sequence[str | int], print_double: PrintDouble) -> str | None:
+def write_matches(node: Node, steps: Sequence[str | int], print_double: PrintDouble) -> str | None:
     """Return the matches of a path with wildcards as a string; None if there are none."""
     output = _Output(print_double, " ", escapes_wide=True)
-    return "".join(output.parts) if _write(document, steps, _RAW, output) else None
+    return "".join(output.parts) if _write(node, steps, _RAW, output) else None
 
 
 @dataclass
@@ -54,7 +55,7 @@ class _Output:
         return "".join(self.parts)
 
 
-def _write(value: Document, steps: Sequence[str | int], style: int, output: _Output) -> bool:
+def _write(value: Node, steps: Sequence[str | int], style: int, output: _Output) -> bool:
     """Write the matches of the steps in a value; return True if there are any."""
     if not steps:
         if value.kind == "array" and style == _FLATTENED:
@@ -66,14 +67,12 @@ def _write(value: Document, steps: Sequence[str | int], style: int, output: _Out
         return _write_elements(value, step, steps[1:], style, output)
     return value.kind == "object" and any(
         _write(item, steps[1:], style, output)
-        for name, item in zip(value.names, value.items, strict=True)
-        if name == step and not is_null(item)
+        for name, item in value.fields()
+        if name == step and item.kind != "null"
     )
 
 
-def _write_elements(
-    value: Document, step: int, steps: Sequence[str | int], style: int, output: _Output
-) -> bool:
+def _write_elements(value: Node, step: int, steps: Sequence[str | int], style: int, output: _Output) -> bool:
     """Write the matches of the other steps in element ``step`` of an array, or in each element."""
     is_followed_by_each = bool(steps) and steps[0] == EACH
     if step != EACH:

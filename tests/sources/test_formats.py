@@ -57,7 +57,7 @@ ALLOWED = {
             *("functions/variant/parsing.py", "functions/variant/functions.py"),
             *(
                 "kernels/json_documents.py",
-                "kernels/json_text.py",
+                "kernels/json_parser.py",
                 "kernels/json_loops/",
                 "kernels/compiled.py",
                 "functions/json/record_strings.py",

@@ -27,7 +27,7 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.kernels import json_documents, json_wildcards
 from kquery_spark.kernels.compiled import JSON_LOOPS
-from kquery_spark.kernels.json_documents import Document
+from kquery_spark.kernels.json_parser import Node, parse_string
 from kquery_spark.kernels.json_wildcards import EACH
 from kquery_spark.kernels.text import build, layout
 from kquery_spark.types import names as t
@@ -49,11 +49,11 @@ def _strings(vector: Vector, context: CallContext) -> pa.Array:
     return vector.array(context.num_rows)
 
 
-def _to_string(document: Document) -> str | None:
+def _to_string(node: Node) -> str | None:
     """A value as a string: strings without quotes; None for one that UTF-8 has no bytes for."""
-    if document.kind != "string":
-        return json_documents.to_json(document, java_text)
-    return document.value if _is_encodable(document.value) else None
+    if node.kind != "string":
+        return json_documents.to_json(node, java_text)
+    return node.value if _is_encodable(node.value) else None
 
 
 def _is_encodable(text: str) -> bool:
@@ -74,7 +74,7 @@ def _get_json_object(args: Sequence[Vector], context: CallContext) -> Data:
         return _wildcard_matches(args[0], steps, context)
 
     def evaluate(text: str) -> str | None:
-        document = json_documents.parse(text)
+        document = parse_string(text)
         value = None if document is None else json_documents.value_at(document, steps)
         return None if value is None else _to_string(value)
 
@@ -85,7 +85,7 @@ def _wildcard_matches(vector: Vector, steps: tuple[str | int, ...], context: Cal
     """Return the matches of a path with wildcards."""
 
     def evaluate(text: str) -> str | None:
-        document = json_documents.parse(text)
+        document = parse_string(text)
         return None if document is None else json_wildcards.write_matches(document, steps, java_text)
 
     return _values_at(vector, steps, False, evaluate, context)
@@ -156,14 +156,10 @@ def _json_field(args: Sequence[Vector], context: CallContext) -> Data:
     name = args[1].data.as_py()
 
     def evaluate(text: str) -> str | None:
-        document = json_documents.parse(text)
+        document = parse_string(text)
         if document is None or document.kind != "object":
             return None
-        values = [
-            item
-            for field, item in zip(document.names, document.items, strict=True)
-            if field == name and not json_documents.is_null(item)
-        ]
+        values = [item for field, item in document.fields() if field == name and item.kind != "null"]
         return _to_string(values[-1]) if values else None
 
     return _values_at(args[0], (name,), True, evaluate, context)
@@ -174,7 +170,7 @@ def _json_field(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _json_array_length(args: Sequence[Vector], context: CallContext) -> Data:
     def evaluate(text: str) -> int | None:
-        document = json_documents.parse(text)
+        document = parse_string(text)
         return len(document.items) if document is not None and document.kind == "array" else None
 
     loops = _loops(context.num_rows)
@@ -190,7 +186,7 @@ def _json_array_length(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _json_object_keys(args: Sequence[Vector], context: CallContext) -> Data:
     def evaluate(text: str) -> list[str] | None:
-        document = json_documents.parse(text)
+        document = parse_string(text)
         if document is None or document.kind != "object":
             return None
         return [_encodable(name) for name in document.names]
