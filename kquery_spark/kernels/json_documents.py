@@ -74,18 +74,19 @@ def _escape(match: re.Match[str]) -> str:
 
 def value_at(node: Node, steps: Sequence[str | int]) -> Node | None:
     """Return the first value at a path of names and indexes; fields that are null are skipped."""
+    return next(values_at(node, steps), None)
+
+
+def values_at(node: Node, steps: Sequence[str | int]) -> Iterator[Node]:
+    """Yield the value at a path of names and indexes for each combination of fields with these names."""
     if not steps:
-        return node
+        yield node
+        return
     step, *others = steps
     if isinstance(step, int):
-        if node.kind != "array" or step >= len(node.items):
-            return None
-        return value_at(node.items[step], others)
-    if node.kind != "object":
-        return None
-    for name, item in node.fields():
-        if name == step and item.kind != "null":
-            match = value_at(item, others)
-            if match is not None:
-                return match
-    return None
+        if node.kind == "array" and step < len(node.items):
+            yield from values_at(node.items[step], others)
+    elif node.kind == "object":
+        for name, item in node.fields():
+            if name == step and item.kind != "null":
+                yield from values_at(item, others)

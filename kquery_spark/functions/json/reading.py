@@ -82,7 +82,7 @@ def _get_json_object(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _wildcard_matches(vector: Vector, steps: tuple[str | int, ...], context: CallContext) -> Data:
-    """Return the matches of a path with wildcards."""
+    """Return the matches of a path with a wildcard."""
 
     def evaluate(text: str) -> str | None:
         document = parse_string(text)
@@ -107,12 +107,13 @@ def _values_at(
     bounds = np.cumsum([0, *map(len, names)], dtype=np.int64)
     indexes = np.array([step if isinstance(step, int) else -1 for step in steps], np.int64)
     ends = np.empty(len(array) + 1, np.int64)
-    has_wildcards = EACH in steps
-    out = np.empty((2 if has_wildcards else 1) * int(offsets[-1] - offsets[0]) + 8, np.uint8)
+    has_wildcard = EACH in steps
+    out = np.empty((2 if has_wildcard else 1) * int(offsets[-1] - offsets[0]) + 8, np.uint8)
     status = np.empty(len(array), np.uint8)
     name_bytes = np.frombuffer(b"".join(names), np.uint8)
-    if has_wildcards:
-        size = loops.json_matches(raw, offsets, name_bytes, bounds, indexes, ends, out, status)
+    if has_wildcard:
+        wildcard = steps.index(EACH)
+        size = loops.json_matches(raw, offsets, name_bytes, bounds, indexes, wildcard, ends, out, status)
     else:
         size = loops.json_values(raw, offsets, name_bytes, bounds, indexes, takes_last, ends, out, status)
     values = build(ends, out[:size], _is_missing(status))
