@@ -2,8 +2,8 @@
 
 JSON functions and JSON files use the same grammar, with the few differences that ``_Dialect`` lists. Data paths call this
 parser only for strings and lines that faster code leaves over: the compiled loops of ``json_loops`` for functions, Arrow's
-parser for files. The loops have the same tokens for bytes in ``json_loops/tokens.py``, and stay apart: they work on positions
-and build no tree, which this parser does by regular expressions. Without numba, the loops take four times as long as it does.
+parser for files. The loops have the same tokens for bytes in ``json_loops/tokens.py``. They stay apart: they work on
+positions and build no tree, as this parser does with regular expressions. Without numba, they take four times as long.
 
 For a malformed line of a file, the question is whether Spark still returns some of its values. Jackson continues after the
 error, and may see the end of a nested value there. ``MalformedJson.certain`` is True if it certainly cannot; then all values
