@@ -20,10 +20,10 @@ from kquery_spark.expr import Column
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.spark_bridge.frames.crossing_types import comparable_table, converted_columns
 from kquery_spark.spark_bridge.frames.pyspark_names import spark_schema_of
+from kquery_spark.spark_bridge.plan.row_errors import unconverted_errors
 from kquery_spark.types import names as t
 from tests.conftest import SPARK_VERSION, settings, uncompiled
 from tests.functions.parity import Arg, Case, column_array, engine_type, rows_of, storage_type
-from tests.support.row_errors import unconverted_errors
 
 #: Spark 4's defaults, not 3.5's.
 DEFAULTS_OF_4 = {

@@ -22,6 +22,7 @@ from pyspark.sql.types import StructType
 
 from kquery_spark.accelerate.api import kquery_plan
 from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.spark_bridge.plan.row_errors import RowErrors, is_java_error, java_error_class
 from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 from tests.fuzz.random_queries.batch_results import JudgedExpr, differences, part_of
@@ -38,7 +39,6 @@ from tests.fuzz.random_queries.oracle import (
     spark_answer_of,
 )
 from tests.fuzz.random_queries.store import TableStore
-from tests.support.row_errors import RowErrors, is_java_error, java_error_class
 from tests.support.session_settings import COMPILED, IN_DRIVER, TIME_ZONE, UNCOMPILED, applied, engine_config
 
 _MAX_QUERIES_PER_BATCH = 60
