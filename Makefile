@@ -82,7 +82,7 @@ docs: venv ## the documentation as a site in .site; a warning is an error, links
 check: lint docs test ## everything a change must pass: lint, the site, then the tests
 
 fuzz: venv ## random queries and expressions in Spark and the engine, five minutes; ARGS="--seconds 60 --seeds 1,2" selects
-	@$(SPARK_ENV) $(PY) -m tests.fuzz.random_queries $(if $(ARGS),$(ARGS),--seconds 300 --seeds 1,2,3,4)
+	@$(SPARK_ENV) $(VENV)/bin/kquery-spark fuzz $(if $(ARGS),$(ARGS),--seconds 300 --seeds 1,2,3,4)
 
 bench: venv ## time Spark and kquery_spark; ARGS="--suite tpch --scale 10 --queries 1,6 --engines all --json FILE"
 	@$(SPARK_ENV) $(PY) -m benchmarks.bench run $(ARGS)

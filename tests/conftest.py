@@ -15,11 +15,11 @@ import pytest
 
 from benchmarks import taxi, tpch
 from kquery_spark.config.spark_settings import configure
+from kquery_spark.fuzz.settings import UNCOMPILED
+from kquery_spark.fuzz.settings import applied as settings
 from kquery_spark.kernels.compiled import FILE_LOOPS, HEAP_LOOPS, JSON_LOOPS, VARIANT_LOOPS
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
-from tests.support.session_settings import UNCOMPILED
-from tests.support.session_settings import applied as settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,11 +17,11 @@ from typing_extensions import override
 
 import kquery_spark as kq
 from kquery_spark import progress as module
+from kquery_spark.cli.fuzzing import Reporter
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.fuzz.record import Record
 from kquery_spark.physical.operators import ScanExec
 from kquery_spark.progress import Display, NotebookDisplay, TerminalDisplay, find_display, progress
-from tests.fuzz.random_queries.__main__ import Reporter
-from tests.fuzz.random_queries.record import Record
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,7 +117,7 @@ def test_an_error_takes_the_bar_away(recorder: Recorder) -> None:
 def test_fuzz_draws_a_bar_or_prints_lines(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("tests.fuzz.random_queries.__main__._PROGRESS_SECONDS", 0)
+    monkeypatch.setattr("kquery_spark.cli.fuzzing._PROGRESS_SECONDS", 0)
     record = Record()
     with progress("fuzz", "cases", 10) as bar:
         Reporter(None, bar).progress(record)

@@ -25,7 +25,7 @@ from kquery_spark.cli.engines import (
 )
 from kquery_spark.cli.failures import Exit, Failure, run
 from kquery_spark.cli.output import Output, check_output
-from kquery_spark.cli.paths import check_new_file
+from kquery_spark.cli.paths import check_new_directory, check_new_file
 from kquery_spark.cli.tables import (
     TableSpec,
     check_tables,
@@ -247,6 +247,62 @@ def demo(arguments: tuple[str, ...]) -> None:
 def bench(arguments: tuple[str, ...]) -> None:
     """Run a benchmark suite, compare two runs, or plot results (needs a checkout)."""
     _from_checkout("bench").main(list(arguments))
+
+
+@cli.command()
+@click.option(
+    "--seconds", type=click.FloatRange(min=0, min_open=True), help="Run time in seconds (default: 60)."
+)
+@click.option("--cases", type=click.IntRange(min=1), help="Number of cases, including those of the record.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the random cases.")
+@click.option("--seeds", help="Several seeds to alternate, such as 1,2,3.")
+@click.option(
+    "--only",
+    type=click.Choice(["both", "queries", "expressions"]),
+    default="both",
+    show_default=True,
+    help="Whole queries over several tables, batches of expressions over one, or both.",
+)
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="JSON file of counts and findings. If it exists, the run continues there.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Directory for one test file per difference.",
+)
+@log_level_option()
+def fuzz(
+    seconds: float | None,
+    cases: int | None,
+    seed: int,
+    seeds: str | None,
+    only: Literal["both", "queries", "expressions"],
+    record: Path | None,
+    output: Path | None,
+    log_level: str,
+) -> None:
+    """Run random queries and expressions in both engines; exit with 7 and write a small test if they differ."""
+    from kquery_spark.cli.fuzzing import Reporter, seed_list
+    from kquery_spark.fuzz.run import Campaign
+    from kquery_spark.fuzz.run import fuzz as run_campaign
+    from kquery_spark.progress import progress
+    from kquery_spark.spark_bridge.session.bridge import get_bridge
+
+    check_new_file(record)
+    if output is not None:
+        check_new_directory(str(output), str(output), overwrite=True)
+    seconds = 60.0 if seconds is None and cases is None else seconds
+    campaign = Campaign(seed_list(seeds, seed), seconds, cases, only)
+    spark = own_session("kquery-spark fuzz", log_level)
+    with progress("fuzz", "cases", cases, enabled=get_bridge(spark).config().progress) as bar:
+        reporter = Reporter(output, bar)
+        result = run_campaign(spark, campaign, record, reporter.report_mismatch, reporter.progress)
+    click.echo(str(result))
+    if result.mismatches:
+        raise Failure(Exit.DIFFERENT_ANSWERS, f"{result.mismatches} differences between Spark and the engine")
 
 
 @cli.command()

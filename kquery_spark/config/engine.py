@@ -89,7 +89,7 @@ class EngineConfig:
     )
     progress: bool = setting(
         True,
-        "Whether runs of more than two seconds in this process, and `verify` and `bench`, show a progress bar on a "
+        "Whether runs of more than two seconds in this process, and `verify`, `bench` and `fuzz`, show a progress bar on a "
         "terminal or in a notebook.",
     )
     ui_metrics: bool = setting(

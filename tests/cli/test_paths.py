@@ -121,6 +121,14 @@ def test_a_report_file_is_checked_before_the_logs_are_read(early, tmp_path, opti
     assert not (tmp_path / "new.html").exists()
 
 
+@pytest.mark.parametrize("option", ["--record", "--output"])
+def test_files_of_a_campaign_are_checked_before_it_begins(early, tmp_path, option):
+    (tmp_path / "file").write_text("x")
+    code, error = early("fuzz", "--cases", "1", option, tmp_path / "file" / "r")
+    assert code == Exit.OUTPUT
+    assert f"cannot write {tmp_path / 'file' / 'r'}" in error
+
+
 @pytest.mark.parametrize("engine", ["local", "kquery"])
 def test_a_busy_port_is_said_before_spark_starts(early, table, engine):
     with socket.create_server(("127.0.0.1", 0)) as busy:

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import ExecutionError, KQueryError, PlanError, Unsupported
+from kquery_spark.fuzz.settings import UNCOMPILED
 from kquery_spark.spark_bridge.frames.crossing_types import comparable_table
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 from tests.conftest import worker_environment
@@ -27,7 +28,6 @@ from tests.functions.boundary_expressions import EXPRESSIONS
 from tests.functions.boundary_values import VALUES
 from tests.sql.compare import row_difference
 from tests.sql.engines import SPARK_SETTINGS
-from tests.support.session_settings import UNCOMPILED
 
 _ERRORS = (*SPARK_ERRORS, KQueryError)
 #: Constant expressions of a pair of columns that are compared.

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kquery_spark.fuzz.run import Campaign, fuzz
 from tests.conftest import exhaustive
-from tests.fuzz.random_queries.run import Campaign, fuzz
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

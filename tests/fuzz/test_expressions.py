@@ -10,16 +10,16 @@ import pytest
 from kquery_spark import ExecutionContext
 from kquery_spark.errors import KQueryError
 from kquery_spark.expr.properties import is_constant
+from kquery_spark.fuzz import batch_oracle
+from kquery_spark.fuzz.batch_oracle import BatchOracle
+from kquery_spark.fuzz.batches import Batch, _table, random_batch
+from kquery_spark.fuzz.expressions import Expr, random_call
+from kquery_spark.fuzz.grammar import GENERIC, INEXACT, RAISING, SAFE, parse_form
+from kquery_spark.fuzz.kinds import KINDS, LITERALS, NESTED
+from kquery_spark.fuzz.settings import LENIENT, UNCOMPILED, applied
+from kquery_spark.fuzz.store import TableStore
+from kquery_spark.fuzz.tables import FORMATS, FuzzTable, wide_table
 from kquery_spark.verify import compare_tables
-from tests.fuzz.random_queries import batch_oracle
-from tests.fuzz.random_queries.batch_oracle import BatchOracle
-from tests.fuzz.random_queries.batches import Batch, _table, random_batch
-from tests.fuzz.random_queries.expressions import Expr, random_call
-from tests.fuzz.random_queries.grammar import GENERIC, INEXACT, RAISING, SAFE, parse_form
-from tests.fuzz.random_queries.kinds import KINDS, LITERALS, NESTED
-from tests.fuzz.random_queries.store import TableStore
-from tests.fuzz.random_queries.tables import FORMATS, FuzzTable, wide_table
-from tests.support.session_settings import LENIENT, UNCOMPILED, applied
 
 FORMS = [form for table in (SAFE, GENERIC, RAISING, INEXACT) for forms in table.values() for form in forms]
 ROWS = pa.table(

@@ -8,8 +8,8 @@ import pytest
 from pyarrow import orc
 
 from kquery_spark import ExecutionContext, kquery_plan
+from kquery_spark.fuzz.settings import applied
 from kquery_spark.verify import compare_tables
-from tests.support.session_settings import applied
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,16 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from tests.fuzz.random_queries import oracle as oracle_module
-from tests.fuzz.random_queries.expressions import Expr
-from tests.fuzz.random_queries.generate import Case, Generator
-from tests.fuzz.random_queries.oracle import CaseOutcome, Oracle
-from tests.fuzz.random_queries.queries import Derived, Item, JoinedTables, Scan, Select, SetOperation
-from tests.fuzz.random_queries.record import _MAX_REASONS, Record
-from tests.fuzz.random_queries.report import Mismatch, as_pytest
-from tests.fuzz.random_queries.shrink import shrink
-from tests.fuzz.random_queries.store import TableStore
-from tests.fuzz.random_queries.tables import FuzzTable
+from kquery_spark.fuzz import oracle as oracle_module
+from kquery_spark.fuzz.expressions import Expr
+from kquery_spark.fuzz.generate import Case, Generator
+from kquery_spark.fuzz.oracle import CaseOutcome, Oracle
+from kquery_spark.fuzz.queries import Derived, Item, JoinedTables, Scan, Select, SetOperation
+from kquery_spark.fuzz.record import _MAX_REASONS, Record
+from kquery_spark.fuzz.report import Mismatch, as_pytest
+from kquery_spark.fuzz.shrink import shrink
+from kquery_spark.fuzz.store import TableStore
+from kquery_spark.fuzz.tables import FuzzTable
 
 T = FuzzTable("t", pa.table({"a": pa.array([1, 2, None], pa.int32()), "b": ["x", None, "z"]}), 3)
 

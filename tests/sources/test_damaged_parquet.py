@@ -16,6 +16,7 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.errors import SourceError
+from kquery_spark.fuzz.settings import IN_DRIVER, applied
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.deletes.position_deletes import PositionDeletes
 from kquery_spark.sources.parquet import footer_tables as tables_module
@@ -27,7 +28,6 @@ from tests.sources.mutated_files import run
 from tests.sources.mutations.children import Child
 from tests.sources.mutations.formats import format_named
 from tests.sources.mutations.outcomes import ROWS, Outcome
-from tests.support.session_settings import IN_DRIVER, applied
 
 _LEAF, _CHUNK = (2, [1]), (4, [0], 1, [0], 3)
 _LEAF_TYPE, _REPETITION = (*_LEAF, 1), (*_LEAF, 3)

@@ -7,13 +7,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from kquery_spark import kquery_plan
+from kquery_spark.fuzz.settings import applied
 from kquery_spark.kernels import zones
 from kquery_spark.kernels.zones import ZoneTable, table_of_this_machine
 from kquery_spark.spark_bridge.session import zone_rules
 from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.spark_bridge.session.zone_rules import follow_zone
 from kquery_spark.verify import compare_tables
-from tests.support.session_settings import applied
 
 #: From 1600 to 2400, and a second before and after changes that databases disagree on.
 SECONDS = [-11_676_096_000, -2_826_000_000, -2_147_483_648, -1_577_836_800, -900_000_000, 0, 230_000_000, 1_577_836_800,

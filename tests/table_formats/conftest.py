@@ -17,6 +17,7 @@ import pyspark
 import pytest
 
 from kquery_spark.config.spark_settings import configure
+from kquery_spark.fuzz.settings import UNCOMPILED
 from tests.conftest import SPARK_VERSION, worker_environment
 from tests.support.azure_storage import HOST as AZURE_HOST
 from tests.support.azure_storage import KEY as AZURE_KEY
@@ -24,7 +25,6 @@ from tests.support.azure_storage import azure_server
 from tests.support.google_storage import GoogleServer, google_server, key_file
 from tests.support.https_proxy import HttpsProxy, https_proxy
 from tests.support.maven import Unreachable, artifact
-from tests.support.session_settings import UNCOMPILED
 
 #: Object stores, whose tests look for secrets in the event log.
 _STORES = ("s3", "gs", "abfs")

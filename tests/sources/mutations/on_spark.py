@@ -130,7 +130,7 @@ class Reader:
 
     def outcomes(self, case: Case) -> Iterator[Outcome]:
         """How the engine's answers to the queries of a case compare with Spark's."""
-        from tests.support.session_settings import applied
+        from kquery_spark.fuzz.settings import applied
 
         root, queries = case.pristine.root, case.pristine.queries
         expected = {query: _answer(lambda query=query: _rows(self._frame(root, query))) for query in queries}
@@ -150,7 +150,7 @@ class Reader:
 
     def _enabled(self, root: Path, query: str) -> Rows:
         import kquery_spark as kq
-        from tests.support.session_settings import IN_DRIVER, applied
+        from kquery_spark.fuzz.settings import IN_DRIVER, applied
 
         kq.enable(self.spark, when="always")
         try:

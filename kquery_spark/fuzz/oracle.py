@@ -13,14 +13,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kquery_spark.accelerate.api import kquery_plan
 from kquery_spark.errors import FallbackWarning, PlanError, Unsupported
+from kquery_spark.fuzz.generate import Case
+from kquery_spark.fuzz.queries import Select
+from kquery_spark.fuzz.settings import TIME_ZONE, applied, engine_config, is_ansi
+from kquery_spark.fuzz.store import TableStore
 from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table
 from kquery_spark.spark_bridge.session.failures import error_class, task_error_of
 from kquery_spark.types import names as t
 from kquery_spark.verify import compare_tables
-from tests.fuzz.random_queries.generate import Case
-from tests.fuzz.random_queries.queries import Select
-from tests.fuzz.random_queries.store import TableStore
-from tests.support.session_settings import TIME_ZONE, applied, engine_config, is_ansi
 
 Kind = Literal[
     "same",

@@ -22,24 +22,17 @@ from pyspark.sql.types import StructType
 
 from kquery_spark.accelerate.api import kquery_plan
 from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.fuzz.batch_results import JudgedExpr, differences, part_of
+from kquery_spark.fuzz.batches import Batch
+from kquery_spark.fuzz.declines import declined_columns
+from kquery_spark.fuzz.expressions import Expr
+from kquery_spark.fuzz.in_process import InProcess
+from kquery_spark.fuzz.oracle import Answer, CaseOutcome, answer_of, engine_failure, sentence, spark_answer_of
+from kquery_spark.fuzz.settings import COMPILED, IN_DRIVER, TIME_ZONE, UNCOMPILED, applied, engine_config
+from kquery_spark.fuzz.store import TableStore
 from kquery_spark.spark_bridge.plan.row_errors import RowErrors, is_java_error, java_error_class
 from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
-from tests.fuzz.random_queries.batch_results import JudgedExpr, differences, part_of
-from tests.fuzz.random_queries.batches import Batch
-from tests.fuzz.random_queries.declines import declined_columns
-from tests.fuzz.random_queries.expressions import Expr
-from tests.fuzz.random_queries.in_process import InProcess
-from tests.fuzz.random_queries.oracle import (
-    Answer,
-    CaseOutcome,
-    answer_of,
-    engine_failure,
-    sentence,
-    spark_answer_of,
-)
-from tests.fuzz.random_queries.store import TableStore
-from tests.support.session_settings import COMPILED, IN_DRIVER, TIME_ZONE, UNCOMPILED, applied, engine_config
 
 _MAX_QUERIES_PER_BATCH = 60
 """The most queries of one batch. A batch that fails is divided into halves, which takes further queries."""

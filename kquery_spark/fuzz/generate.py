@@ -6,20 +6,11 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from kquery_spark.accelerate.api import When
-from tests.fuzz.random_queries.expressions import ORDERS, Expr, random_aggregate, random_expr, random_window
-from tests.fuzz.random_queries.kinds import COMPARED, NUMBERS
-from tests.fuzz.random_queries.queries import (
-    Derived,
-    Item,
-    JoinedTables,
-    Query,
-    Scan,
-    Select,
-    SetOperation,
-    Source,
-)
-from tests.fuzz.random_queries.tables import FuzzTable, random_table
-from tests.support.session_settings import LENIENT
+from kquery_spark.fuzz.expressions import ORDERS, Expr, random_aggregate, random_expr, random_window
+from kquery_spark.fuzz.kinds import COMPARED, NUMBERS
+from kquery_spark.fuzz.queries import Derived, Item, JoinedTables, Query, Scan, Select, SetOperation, Source
+from kquery_spark.fuzz.settings import LENIENT
+from kquery_spark.fuzz.tables import FuzzTable, random_table
 
 DEPTH = 3
 _JOINS = ("INNER", "INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI", "CROSS")

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.random_queries.oracle import MISMATCHES, CaseOutcome
+from kquery_spark.fuzz.oracle import MISMATCHES, CaseOutcome
 
 COMPARED = ("same", "both fail", *MISMATCHES)
 """The outcomes that count as compared: both engines had an answer or an error."""

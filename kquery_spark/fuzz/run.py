@@ -10,16 +10,16 @@ from typing import Literal
 
 from pyspark.sql import SparkSession
 
-from tests.fuzz.random_queries.batch_oracle import BatchOracle
-from tests.fuzz.random_queries.batches import Batch, random_batch
-from tests.fuzz.random_queries.expressions import Expr
-from tests.fuzz.random_queries.generate import Case, Generator
-from tests.fuzz.random_queries.oracle import CaseOutcome, Oracle
-from tests.fuzz.random_queries.record import Finding, Record
-from tests.fuzz.random_queries.report import Mismatch
-from tests.fuzz.random_queries.shrink import shrink
-from tests.fuzz.random_queries.store import TableStore
-from tests.support.session_settings import UNCOMPILED, applied, is_ansi
+from kquery_spark.fuzz.batch_oracle import BatchOracle
+from kquery_spark.fuzz.batches import Batch, random_batch
+from kquery_spark.fuzz.expressions import Expr
+from kquery_spark.fuzz.generate import Case, Generator
+from kquery_spark.fuzz.oracle import CaseOutcome, Oracle
+from kquery_spark.fuzz.record import Finding, Record
+from kquery_spark.fuzz.report import Mismatch
+from kquery_spark.fuzz.settings import UNCOMPILED, applied, is_ansi
+from kquery_spark.fuzz.shrink import shrink
+from kquery_spark.fuzz.store import TableStore
 
 Cases = Literal["queries", "expressions", "both"]
 _QUERIES_PER_BATCH = 8

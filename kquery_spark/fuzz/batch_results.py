@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kquery_spark.fuzz.batches import Batch
+from kquery_spark.fuzz.expressions import Expr
+from kquery_spark.fuzz.oracle import CaseOutcome
 from kquery_spark.verify import compare_tables
-from tests.fuzz.random_queries.batches import Batch
-from tests.fuzz.random_queries.expressions import Expr
-from tests.fuzz.random_queries.oracle import CaseOutcome
 
 
 @dataclass

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from tests.fuzz.random_queries.grammar import GENERIC, INEXACT, RAISING, SAFE, Argument, Form
-from tests.fuzz.random_queries.kinds import COMPARED, KINDS, LITERALS, NUMBERS
+from kquery_spark.fuzz.grammar import GENERIC, INEXACT, RAISING, SAFE, Argument, Form
+from kquery_spark.fuzz.kinds import COMPARED, KINDS, LITERALS, NUMBERS
 
 Columns = Sequence[tuple[str, str]]
 """The names and kinds of the columns that an expression may use."""

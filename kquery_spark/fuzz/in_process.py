@@ -9,15 +9,10 @@ import pyarrow as pa
 
 from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.errors import PlanError, Unsupported
-from tests.fuzz.random_queries.batch_results import (
-    JudgedExpr,
-    condition_outcome,
-    differences,
-    rows_by_condition,
-)
-from tests.fuzz.random_queries.batches import Batch
-from tests.fuzz.random_queries.expressions import Expr
-from tests.fuzz.random_queries.oracle import Answer, failure, in_schema_of
+from kquery_spark.fuzz.batch_results import JudgedExpr, condition_outcome, differences, rows_by_condition
+from kquery_spark.fuzz.batches import Batch
+from kquery_spark.fuzz.expressions import Expr
+from kquery_spark.fuzz.oracle import Answer, failure, in_schema_of
 
 
 class InProcess:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.fuzz.random_queries.generate import Case
-from tests.fuzz.random_queries.oracle import CaseOutcome
-from tests.fuzz.random_queries.tables import FuzzTable
-from tests.support.session_settings import TIME_ZONE, is_ansi
+from kquery_spark.fuzz.generate import Case
+from kquery_spark.fuzz.oracle import CaseOutcome
+from kquery_spark.fuzz.settings import TIME_ZONE, is_ansi
+from kquery_spark.fuzz.tables import FuzzTable
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ def as_pytest(case: Case, name: str, local: bool = False) -> str:
         "",
         "import pyarrow as pa",
         "",
-        f"{kquery}from tests.support.session_settings import applied{', engine_config' if local else ''}",
-        "from tests.fuzz.random_queries.store import TableStore",
-        "from tests.fuzz.random_queries.tables import FuzzTable",
+        f"{kquery}from kquery_spark.fuzz.settings import applied{', engine_config' if local else ''}",
+        "from kquery_spark.fuzz.store import TableStore",
+        "from kquery_spark.fuzz.tables import FuzzTable",
         "from kquery_spark.verify import compare_tables",
         "",
         "TABLES = [",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tests.fuzz.random_queries.expressions import Expr
+from kquery_spark.fuzz.expressions import Expr
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.context.execution_context import ExecutionContext
+from kquery_spark.fuzz.tables import FuzzTable
 from kquery_spark.sources.orc.source import orc_source
 from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.types import names as t
-from tests.fuzz.random_queries.tables import FuzzTable
 
 # Spark skips row groups with -0.0 in their dictionaries where 0.0 is looked for, though it holds the two for equal, and
 # row groups whose statistics leave NaN out, which other writers than Spark write (docs/trust.md, "Known exceptions").

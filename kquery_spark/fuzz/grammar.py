@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tests.fuzz.random_queries.kinds import COMPARED, KINDS, NESTED
+from kquery_spark.fuzz.kinds import COMPARED, KINDS, NESTED
 
 
 @dataclass(frozen=True)

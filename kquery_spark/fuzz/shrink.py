@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tests.fuzz.random_queries.generate import Case
-from tests.fuzz.random_queries.tables import FuzzTable
+from kquery_spark.fuzz.generate import Case
+from kquery_spark.fuzz.tables import FuzzTable
 
 
 def shrink(case: Case, still_fails: Callable[[Case], bool], attempts: int = 150) -> Case:

@@ -8,8 +8,7 @@ from functools import lru_cache
 from random import Random
 from typing import Literal
 
-from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES_SETTING, OPTIMIZER_RULES
-from tests.fuzz.random_queries.expressions import (
+from kquery_spark.fuzz.expressions import (
     Expr,
     call_of,
     random_aggregate,
@@ -17,11 +16,12 @@ from tests.fuzz.random_queries.expressions import (
     random_expr,
     window_call,
 )
-from tests.fuzz.random_queries.generate import SETTINGS, Case
-from tests.fuzz.random_queries.kinds import NESTED
-from tests.fuzz.random_queries.queries import Item, Scan, Select
-from tests.fuzz.random_queries.tables import GROUP, ID, FuzzTable, wide_table
-from tests.support.session_settings import LENIENT, TIME_ZONE, is_ansi
+from kquery_spark.fuzz.generate import SETTINGS, Case
+from kquery_spark.fuzz.kinds import NESTED
+from kquery_spark.fuzz.queries import Item, Scan, Select
+from kquery_spark.fuzz.settings import LENIENT, TIME_ZONE, is_ansi
+from kquery_spark.fuzz.tables import GROUP, ID, FuzzTable, wide_table
+from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES_SETTING, OPTIMIZER_RULES
 
 Shape = Literal["projected", "condition", "aggregate", "window"]
 _SHAPES: tuple[Shape, ...] = (
