@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import socket
-import textwrap
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -103,16 +102,3 @@ def supported_settings() -> tuple[SparkSetting, ...]:
     if hasattr(socket, "AF_UNIX") and directory:
         return SETTINGS
     return tuple(s for s in SETTINGS if not s.key.startswith("spark.python.unix.domain.socket."))
-
-
-def render_properties() -> str:
-    """Render ``conf/kquery-spark.conf``, a properties file in which a comment explains each line."""
-    blocks = [
-        "# Settings for spark-submit --properties-file: what kq.configure(SparkSession.builder) applies.\n"
-        "# Written from kquery_spark/config/spark_settings.py; a test compares the two.\n"
-    ]
-    for setting in SETTINGS + OPTIONAL:
-        comment = textwrap.fill(setting.reason, width=108, initial_indent="# ", subsequent_indent="# ")
-        line = f"{setting.key}={setting.value}"
-        blocks.append(f"{comment}\n{line if setting in SETTINGS else f'#{line}'}\n")
-    return "\n".join(blocks)

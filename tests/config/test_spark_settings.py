@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from kquery_spark.config import spark_settings
-from kquery_spark.config.spark_settings import OPTIONAL, SETTINGS, configure, render_properties
+from kquery_spark.config.spark_settings import OPTIONAL, SETTINGS, configure
 from kquery_spark.errors import ConfigError
+from tests.docs.settings_page import render_properties
 
 CONF = Path(__file__).parents[2] / "conf" / "kquery-spark.conf"
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.config.settings_page import with_tables
 from tests.conftest import ROOT
+from tests.docs.settings_page import with_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +66,7 @@ def test_the_first_example_of_the_readme_needs_no_data(
 
 def test_the_tables_of_settings_are_those_of_the_code() -> None:
     page = (GUIDE / "tuning.md").read_text()
-    assert with_tables(page) == page, "python -m kquery_spark.config.settings_page docs/guide/tuning.md"
+    assert with_tables(page) == page, "python -m tests.docs.settings_page docs/guide/tuning.md"
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])

@@ -1,4 +1,4 @@
-"""The paths of GET_JSON_OBJECT: ``$``, names, indexes, and wildcards for the elements of arrays."""
+"""The paths of GET_JSON_OBJECT: ``$``, names, indexes, and a wildcard for the elements of an array."""
 
 from __future__ import annotations
 
@@ -50,7 +50,11 @@ def parse_path(path: str) -> tuple[str | int, ...] | None:
         if int(step["index"]) > _MAX_INDEX:
             raise Unsupported("a JSON path with an index past 2147483647 is not supported")
         steps.append(int(step["index"]))
-    return None if has_wildcard else tuple(steps)
+    if has_wildcard:
+        return None
+    if steps.count(EACH) > 1:
+        raise Unsupported("a JSON path with several wildcards is not supported")
+    return tuple(steps)
 
 
 def check_path(values: Sequence[object]) -> None:

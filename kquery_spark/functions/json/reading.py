@@ -27,7 +27,7 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.kernels import json_documents, json_wildcards
 from kquery_spark.kernels.compiled import JSON_LOOPS
-from kquery_spark.kernels.json_documents import Document
+from kquery_spark.kernels.json_parser import Node, parse_string
 from kquery_spark.kernels.json_wildcards import EACH
 from kquery_spark.kernels.text import build, layout
 from kquery_spark.types import names as t
@@ -49,11 +49,11 @@ def _strings(vector: Vector, context: CallContext) -> pa.Array:
     return vector.array(context.num_rows)
 
 
-def _to_string(document: Document) -> str | None:
+def _to_string(node: Node) -> str | None:
     """A value as a string: strings without quotes; None for one that UTF-8 has no bytes for."""
-    if document.kind != "string":
-        return json_documents.to_json(document, java_text)
-    return document.value if _is_encodable(document.value) else None
+    if node.kind != "string":
+        return json_documents.to_json(node, java_text)
+    return node.value if _is_encodable(node.value) else None
 
 
 def _is_encodable(text: str) -> bool:
@@ -74,7 +74,7 @@ def _get_json_object(args: Sequence[Vector], context: CallContext) -> Data:
         return _wildcard_matches(args[0], steps, context)
 
     def evaluate(text: str) -> str | None:
-        document = json_documents.parse(text)
+        document = parse_string(text)
         value = None if document is None else json_documents.value_at(document, steps)
         return None if value is None else _to_string(value)
 
@@ -82,10 +82,10 @@ def _get_json_object(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _wildcard_matches(vector: Vector, steps: tuple[str | int, ...], context: CallContext) -> Data:
-    """Return the matches of a path with wildcards."""
+    """Return the matches of a path with a wildcard."""
 
     def evaluate(text: str) -> str | None:
-        document = json_documents.parse(text)
+        document = parse_string(text)
         return None if document is None else json_wildcards.write_matches(document, steps, java_text)
 
     return _values_at(vector, steps, False, evaluate, context)
@@ -107,12 +107,13 @@ def _values_at(
     bounds = np.cumsum([0, *map(len, names)], dtype=np.int64)
     indexes = np.array([step if isinstance(step, int) else -1 for step in steps], np.int64)
     ends = np.empty(len(array) + 1, np.int64)
-    has_wildcards = EACH in steps
-    out = np.empty((2 if has_wildcards else 1) * int(offsets[-1] - offsets[0]) + 8, np.uint8)
+    has_wildcard = EACH in steps
+    out = np.empty((2 if has_wildcard else 1) * int(offsets[-1] - offsets[0]) + 8, np.uint8)
     status = np.empty(len(array), np.uint8)
     name_bytes = np.frombuffer(b"".join(names), np.uint8)
-    if has_wildcards:
-        size = loops.json_matches(raw, offsets, name_bytes, bounds, indexes, ends, out, status)
+    if has_wildcard:
+        wildcard = steps.index(EACH)
+        size = loops.json_matches(raw, offsets, name_bytes, bounds, indexes, wildcard, ends, out, status)
     else:
         size = loops.json_values(raw, offsets, name_bytes, bounds, indexes, takes_last, ends, out, status)
     values = build(ends, out[:size], _is_missing(status))
@@ -156,14 +157,10 @@ def _json_field(args: Sequence[Vector], context: CallContext) -> Data:
     name = args[1].data.as_py()
 
     def evaluate(text: str) -> str | None:
-        document = json_documents.parse(text)
+        document = parse_string(text)
         if document is None or document.kind != "object":
             return None
-        values = [
-            item
-            for field, item in zip(document.names, document.items, strict=True)
-            if field == name and not json_documents.is_null(item)
-        ]
+        values = [item for field, item in document.fields() if field == name and item.kind != "null"]
         return _to_string(values[-1]) if values else None
 
     return _values_at(args[0], (name,), True, evaluate, context)
@@ -174,7 +171,7 @@ def _json_field(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _json_array_length(args: Sequence[Vector], context: CallContext) -> Data:
     def evaluate(text: str) -> int | None:
-        document = json_documents.parse(text)
+        document = parse_string(text)
         return len(document.items) if document is not None and document.kind == "array" else None
 
     loops = _loops(context.num_rows)
@@ -190,7 +187,7 @@ def _json_array_length(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _json_object_keys(args: Sequence[Vector], context: CallContext) -> Data:
     def evaluate(text: str) -> list[str] | None:
-        document = json_documents.parse(text)
+        document = parse_string(text)
         if document is None or document.kind != "object":
             return None
         return [_encodable(name) for name in document.names]

@@ -23,13 +23,13 @@ from kquery_spark.functions.registry import (
     register,
 )
 from kquery_spark.kernels.elements import elements, list_offsets
-from kquery_spark.kernels.text import if_else, replace_all
+from kquery_spark.kernels.escapes import Escapes
+from kquery_spark.kernels.text import if_else
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
-_CONTROLS = "".join(map(chr, range(32)))
-_ANY_CONTROL = r"[\x00-\x1f]"
-_SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+_SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+_ESCAPES = Escapes({chr(code): f"\\u{code:04X}" for code in range(32)} | _SHORT)
 _TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSS"
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # years of four digits
 _SECOND_MICROS = 1_000_000
@@ -152,11 +152,7 @@ def _enclose(first: str, strings: pa.Array, last: str, array: pa.Array) -> pa.Ar
 
 def quoted(array: pa.Array) -> pa.Array:
     """Strings in quotes, escaped as Jackson does; NULL stays NULL."""
-    strings = replace_all(replace_all(array, "\\", "\\\\"), '"', '\\"')
-    if pc.any(pc.match_substring_regex(strings, _ANY_CONTROL)).as_py():
-        for control in _CONTROLS:
-            strings = replace_all(strings, control, _SHORT.get(control, f"\\u{ord(control):04X}"))
-    return pc.binary_join_element_wise('"', strings, '"', "")
+    return pc.binary_join_element_wise('"', _ESCAPES.apply(array), '"', "")
 
 
 def _type(types: Sequence[pa.DataType]) -> pa.DataType:

@@ -1,4 +1,4 @@
-"""Evaluates JSON paths with wildcards on a string column. ``kernels/json_wildcards.py`` explains the rules."""
+"""Evaluates JSON paths with a wildcard on a string column. ``kernels/json_wildcards.py`` explains the rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from kquery_spark.kernels.json_bytes import (
     OPEN_ARRAY,
     OPEN_OBJECT,
     QUOTE,
-    SPACE,
 )
 from kquery_spark.kernels.json_loops.scan import NULL, ODD, VALUE, scan_text
 from kquery_spark.kernels.json_loops.tokens import (
@@ -37,8 +36,6 @@ from kquery_spark.kernels.json_loops.write import Bytes, write_container, write_
 
 _Offsets = numba.types.Array(numba.int64, 1, "C", readonly=True)
 _Numbers, _Flags = numba.int64[::1], numba.uint8[::1]
-_NAME, _EACH = -1, -2  # steps that are not indexes: by name, and each element (wildcard)
-_RAW, _QUOTED, _FLATTENED = 0, 1, 2  # Spark's write styles: before a wildcard, after one, after two
 
 
 @numba.njit(int64(Text, int64, int64), cache=True, nogil=True)
@@ -78,181 +75,97 @@ def _write_whole(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
     return write_value(raw, at, end, kind, out, done)
 
 
-@numba.njit(int64(Text, int64, int64, Text, int64, int64), cache=True, nogil=True)
-def _is_name(raw: Any, at: Any, last: Any, names: Any, low: Any, high: Any) -> Any:
-    """Return 1 if the name from ``at`` to ``last`` is the step's name, from ``low`` to ``high`` in ``names``; 0 if not."""
-    if last - at != high - low:
-        return 0
-    for i in range(high - low):
-        if raw[at + i] != names[low + i]:
-            return 0
-    return 1
-
-
-@numba.njit(inline="always")
-def _separated(out: Any, done: Any, first: Any, separator: Any) -> Any:
-    """Write the separator, unless the next value is the first one; return the end of the output."""
-    if done > first:
-        out[done] = separator
-        done += 1
-    return done
-
-
-@numba.njit(inline="always")
-def _next_item(raw: Any, at: Any, end: Any) -> Any:
-    """Return the start of the next member or element after the value that ends at ``at``, or the closing bracket."""
-    at = blank_end(raw, at, end)
-    if raw[at] == COMMA:
-        at = blank_end(raw, at + 1, end)
-    return at
-
-
-@numba.njit(
-    int64(Text, int64, int64, Text, _Offsets, _Offsets, int64, int64, Bytes, int64, int64, int64),
-    cache=True,
-    nogil=True,
-)
-def _write(
+@numba.njit(cache=True, nogil=True)
+def _write_elements(
     raw: Any,
     at: Any,
     end: Any,
     names: Any,
     bounds: Any,
     indexes: Any,
-    step: Any,
-    style: Any,
+    positions: Any,
+    no_keys: Any,
     out: Any,
     done: Any,
-    first: Any,
-    separator: Any,
 ) -> Any:
-    """Write the matches of the steps from ``step`` on in the value from ``at`` to ``end``.
+    """Write the value at a path in each element of the array at ``at``, with commas between and brackets around.
 
-    first: the output position of the first value of the current array; a ``separator`` precedes all others. Returns twice
-    the end of the output, plus 1 if anything matched, since numba is faster with one number than with a tuple; -1 for a
-    document that Python has to parse.
+    Returns a status (NULL if no element has a value), the end of the output, and the number of values.
     """
-    byte = raw[at]
-    index = int64(indexes[step]) if step < len(indexes) else int64(_NAME)
-    if step == len(indexes) and not (byte == OPEN_ARRAY and style == _FLATTENED):
-        done = _separated(out, done, first, separator)
-        done = _write_whole(raw, at, end, out, done)
-        return int64(-1) if done < 0 else 2 * done + 1
-    if byte == OPEN_OBJECT and index == _NAME and step < len(indexes):
-        at = blank_end(raw, at + 1, end)
-        while raw[at] != CLOSE_OBJECT:
-            packed = string_end(raw, at + 1, end)
-            if packed & 1:
-                return int64(-1)
-            is_same = _is_name(raw, at + 1, packed >> 1, names, bounds[step], bounds[step + 1])
-            at = blank_end(raw, blank_end(raw, (packed >> 1) + 1, end) + 1, end)
-            last = value_end(raw, at, end)
-            if is_same and raw[at] != LOWER_N:
-                packed = _write(
-                    raw, at, last, names, bounds, indexes, step + 1, style, out, done, first, separator
-                )
-                if packed < 0 or packed & 1:
-                    return packed
-                done = packed >> 1
-            at = _next_item(raw, last, end)
-        return 2 * done
-    if byte != OPEN_ARRAY or (index == _NAME and step < len(indexes)):
-        return 2 * done
-    # The value is an array. The path selects one element, each element, or each element flattened at the end of the path.
-    is_followed = step + 1 < len(indexes) and indexes[step + 1] == _EACH
-    inner_step, inner_style, begin = step + 1, style, done
-    is_array = is_buffered = False
-    if step == len(indexes):
-        inner_step = step
-    elif index == _EACH:
-        is_array = True
-        is_buffered = not is_followed and style != _QUOTED
-        if is_followed:
-            inner_step, inner_style = step + 2, int64(_FLATTENED)
-        elif style != _FLATTENED:
-            inner_style = int64(_QUOTED)
-        done = _separated(out, done, first, separator)
-        out[done] = OPEN_ARRAY
-        done += 1
-        first, separator = done, int64(COMMA)
-    elif is_followed:
-        inner_style = int64(_QUOTED)
-    count = position = int64(0)
+    count = int64(0)
+    out[done] = OPEN_ARRAY
+    done += 1
     at = blank_end(raw, at + 1, end)
     while raw[at] != CLOSE_ARRAY:
         last = value_end(raw, at, end)
-        if index < 0 or position == index:
-            packed = _write(
-                raw,
-                at,
-                last,
-                names,
-                bounds,
-                indexes,
-                inner_step,
-                inner_style,
-                out,
-                done,
-                first,
-                separator,
-            )
-            if packed < 0:
-                return packed
-            done = packed >> 1
-            count += packed & 1
-        position += 1
-        at = _next_item(raw, last, end)
-    if is_buffered and count == 0:
-        return 2 * begin
-    if is_buffered and count == 1:  # remove the opening bracket
-        for i in range(first, done):
-            out[i - 1] = out[i]
-        return 2 * (done - 1) + 1
-    if is_array:
-        out[done] = CLOSE_ARRAY
-        done += 1
-    return 2 * done + (1 if count else 0)
+        status, start, stop, _, _, _ = scan_text(
+            raw, at, last, names, bounds, indexes, False, positions, no_keys
+        )
+        if status == VALUE and stop > 0:
+            if count:
+                out[done] = COMMA
+                done += 1
+            done = _write_whole(raw, start, stop, out, done)
+            count += 1
+        if status == ODD or done < 0:
+            return int64(ODD), int64(0), count
+        at = blank_end(raw, last, end)
+        if raw[at] == COMMA:
+            at = blank_end(raw, at + 1, end)
+    out[done] = CLOSE_ARRAY
+    return int64(VALUE if count else NULL), done + 1, count
 
 
 @numba.njit(
-    int64(Text, _Offsets, Text, _Offsets, _Offsets, _Numbers, Bytes, _Flags),
+    int64(Text, _Offsets, Text, _Offsets, _Offsets, int64, _Numbers, Bytes, _Flags),
     cache=True,
     nogil=True,
 )
 def json_matches(
-    raw: Any, offsets: Any, names: Any, bounds: Any, indexes: Any, ends: Any, out: Any, status: Any
+    raw: Any,
+    offsets: Any,
+    names: Any,
+    bounds: Any,
+    indexes: Any,
+    wildcard: Any,
+    ends: Any,
+    out: Any,
+    status: Any,
 ) -> Any:
-    """Write the matches of a path with wildcards in each document, one after the other; return the number of bytes written.
+    """Write the matches of a path with a wildcard in each document, one after the other; return the number of bytes.
 
-    The parameters are those of ``json_values``, but a wildcard is -2 in ``indexes``, and ``out`` needs twice as many bytes
-    as the strings have.
+    The parameters are those of ``json_values``. wildcard: the number of the step that is the wildcard. out: needs twice as
+    many bytes as the strings have.
     """
     done = int64(0)
-    no_path, no_keys = np.zeros(0, np.int64), np.zeros(0, np.int64)
-    positions = np.zeros(1, np.int64)
+    no_keys, positions = np.zeros(0, np.int64), np.zeros(len(indexes) + 1, np.int64)
+    before, after, after_bounds = indexes[:wildcard], indexes[wildcard + 1 :], bounds[wildcard + 1 :]
+    keeps_brackets = wildcard > 0 and indexes[wildcard - 1] >= 0
     for row in range(len(offsets) - 1):
         ends[row] = done
+        at, end = offsets[row], offsets[row + 1]
         state, start, stop, _, _, _ = scan_text(
-            raw, offsets[row], offsets[row + 1], names, bounds, no_path, False, positions, no_keys
+            raw, at, end, names, bounds, before, False, positions, no_keys
         )
-        if state == VALUE:
-            packed = _write(
-                raw,
-                start,
-                stop,
-                names,
-                bounds,
-                indexes,
-                int64(0),
-                int64(_RAW),
-                out,
-                done,
-                done,
-                int64(SPACE),
+        if state != VALUE or stop == 0:
+            status[row] = ODD if state == ODD else NULL
+            continue
+        last, count, state = done, int64(0), int64(NULL)
+        if raw[start] == OPEN_ARRAY:
+            state, last, count = _write_elements(
+                raw, start, stop, names, after_bounds, after, positions, no_keys, out, done
             )
-            state = int64(ODD if packed < 0 else VALUE if packed & 1 else NULL)
-            if state == VALUE:
-                done = packed >> 1
+        if state == NULL:
+            # Spark goes on to a later field of the same name
+            _, later, _, _, _, _ = scan_text(raw, at, end, names, bounds, before, True, positions, no_keys)
+            state = int64(ODD if later != start else NULL)
         status[row] = state
+        if state != VALUE:
+            continue
+        if count == 1 and not keeps_brackets:
+            for i in range(done + 1, last - 1):
+                out[i - 1] = out[i]
+            last -= 2
+        done = last
     ends[len(offsets) - 1] = done
     return done

@@ -121,7 +121,7 @@ def scan_text(  # noqa: C901  split into helpers, inlined ones too, it took 10 t
             if is_hit:
                 start, kind, hit_depth = at, int64(CONTAINER), depth
             is_object = byte == OPEN_OBJECT
-            enters = is_candidate and not is_hit and not is_found and depth < steps
+            enters = is_candidate and not is_hit and (takes_last or not is_found) and depth < steps
             objects = (objects << uint64(1)) | uint64(1 if is_object else 0)
             depth += 1
             if enters and (indexes[depth - 1] < 0) == is_object:

@@ -79,6 +79,20 @@ def string_end(raw: Any, at: Any, end: Any) -> Any:
     return -1
 
 
+@numba.njit(int64(Text, int64, int64), cache=True, nogil=True)
+def code_unit(raw: Any, at: Any, end: Any) -> Any:
+    """Return the value of four hexadecimal digits from ``at`` on; -1 if there are fewer."""
+    if at + 4 > end:
+        return -1
+    code = int64(0)
+    for i in range(4):
+        digit = HEX[raw[at + i]]
+        if digit == 255:
+            return -1
+        code = (code << 4) | digit
+    return code
+
+
 @numba.njit(inline="always")
 def is_digit(byte: Any) -> Any:
     """Return True if a byte is a decimal digit."""

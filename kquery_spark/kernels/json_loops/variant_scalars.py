@@ -5,33 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numba
-import numpy as np
 from numba import int64, uint64
 
-from kquery_spark.kernels.json_bytes import BACKSLASH, LOWER_U, MINUS, POINT, QUOTE, SPACE, ZERO
+from kquery_spark.kernels.json_bytes import BACKSLASH, LOWER_U, MINUS, POINT, QUOTE, SINGLE_QUOTE, SPACE, ZERO
 from kquery_spark.kernels.json_loops.scan import NULL, ODD, VALUE
-from kquery_spark.kernels.json_loops.tokens import HEX, INTEGER, Text, is_digit
-from kquery_spark.kernels.json_loops.write import Bytes
+from kquery_spark.kernels.json_loops.tokens import INTEGER, SIMPLE, code_unit, is_digit
+from kquery_spark.kernels.json_loops.write import Bytes, write_character
 
 _MAX_DIGITS = 38
-# The character for each letter after a backslash; 0 if it is not an escape.
-_ESCAPED = np.zeros(256, np.uint8)
-for _letter, _character in zip(b'btnfr"/\\', b'\b\t\n\f\r"/\\', strict=True):
-    _ESCAPED[_letter] = _character
-
-
-@numba.njit(int64(Text, int64, int64), cache=True, nogil=True)
-def _unit(raw: Any, at: Any, end: Any) -> Any:
-    """Return the value of four hexadecimal digits from ``at`` on; -1 if there are fewer."""
-    if at + 4 > end:
-        return -1
-    code = int64(0)
-    for i in range(4):
-        digit = HEX[raw[at + i]]
-        if digit == 255:
-            return -1
-        code = (code << 4) | digit
-    return code
+_ESCAPED = SIMPLE.copy()
+_ESCAPED[SINGLE_QUOTE] = 0  # PARSE_JSON has no single quotes
 
 
 @numba.njit(cache=True, nogil=True)
@@ -59,41 +42,19 @@ def write_text(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
             out[done] = _ESCAPED[letter]
             at, done = at + 2, done + 1
             continue
-        code = _unit(raw, at + 2, end)
+        code = code_unit(raw, at + 2, end)
         if code < 0:
             return NULL, at, done
         at += 6
         if code >= 0xD800 and code < 0xE000:
             is_pair = code < 0xDC00 and at + 1 < end and raw[at] == BACKSLASH and raw[at + 1] == LOWER_U
-            low = _unit(raw, at + 2, end) if is_pair else int64(-1)
+            low = code_unit(raw, at + 2, end) if is_pair else int64(-1)
             if low < 0xDC00 or low > 0xDFFF:
                 return ODD, at, done
             code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
             at += 6
-        done = _write_code(code, out, done)
+        done = write_character(code, out, done)
     return NULL, at, done
-
-
-@numba.njit(int64(int64, Bytes, int64), cache=True, nogil=True)
-def _write_code(code: Any, out: Any, done: Any) -> Any:
-    """Write a code point in UTF-8; return the end of the output."""
-    if code < 0x80:
-        out[done] = code
-        return done + 1
-    if code < 0x800:
-        out[done] = 0xC0 | (code >> 6)
-        out[done + 1] = 0x80 | (code & 0x3F)
-        return done + 2
-    if code < 0x10000:
-        out[done] = 0xE0 | (code >> 12)
-        out[done + 1] = 0x80 | ((code >> 6) & 0x3F)
-        out[done + 2] = 0x80 | (code & 0x3F)
-        return done + 3
-    out[done] = 0xF0 | (code >> 18)
-    out[done + 1] = 0x80 | ((code >> 12) & 0x3F)
-    out[done + 2] = 0x80 | ((code >> 6) & 0x3F)
-    out[done + 3] = 0x80 | (code & 0x3F)
-    return done + 4
 
 
 @numba.njit(int64(Bytes, int64, int64, int64), cache=True, nogil=True)

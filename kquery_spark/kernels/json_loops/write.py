@@ -10,7 +10,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import boolean, int64, uint64
+from numba import boolean, int64
 
 from kquery_spark.kernels.json_bytes import (
     BACKSLASH,
@@ -28,11 +28,11 @@ from kquery_spark.kernels.json_loops.tokens import (
     CONTAINER,
     ESCAPED,
     FLOAT,
-    HEX,
     INTEGER,
     SIMPLE,
     STRING,
     Text,
+    code_unit,
     is_digit,
     number_end,
     string_end,
@@ -80,31 +80,32 @@ def _prints_as_written(raw: Any, at: Any, end: Any) -> Any:
     return False
 
 
-@numba.njit(int64(uint64, Bytes, int64), cache=True, nogil=True)
-def _write_character(code: Any, out: Any, done: Any) -> Any:
-    """Write a character of the basic multilingual plane in UTF-8; return the end of the output."""
+@numba.njit(int64(int64, Bytes, int64), cache=True, nogil=True)
+def write_character(code: Any, out: Any, done: Any) -> Any:
+    """Write a code point in UTF-8; return the end of the output."""
     if code < 0x80:
         out[done] = code
         return done + 1
     if code < 0x800:
-        out[done] = 0xC0 | (code >> uint64(6))
-        out[done + 1] = 0x80 | (code & uint64(0x3F))
+        out[done] = 0xC0 | (code >> 6)
+        out[done + 1] = 0x80 | (code & 0x3F)
         return done + 2
-    out[done] = 0xE0 | (code >> uint64(12))
-    out[done + 1] = 0x80 | ((code >> uint64(6)) & uint64(0x3F))
-    out[done + 2] = 0x80 | (code & uint64(0x3F))
-    return done + 3
+    if code < 0x10000:
+        out[done] = 0xE0 | (code >> 12)
+        out[done + 1] = 0x80 | ((code >> 6) & 0x3F)
+        out[done + 2] = 0x80 | (code & 0x3F)
+        return done + 3
+    out[done] = 0xF0 | (code >> 18)
+    out[done + 1] = 0x80 | ((code >> 12) & 0x3F)
+    out[done + 2] = 0x80 | ((code >> 6) & 0x3F)
+    out[done + 3] = 0x80 | (code & 0x3F)
+    return done + 4
 
 
-@numba.njit(uint64(Text, int64), cache=True, nogil=True)
+@numba.njit(int64(Text, int64), cache=True, nogil=True)
 def _escaped_code(raw: Any, at: Any) -> Any:
     """Return the character of the escape whose letter is at ``at``."""
-    if raw[at] != LOWER_U:
-        return uint64(SIMPLE[raw[at]])
-    code = uint64(0)
-    for i in range(1, 5):
-        code = (code << uint64(4)) | uint64(HEX[raw[at + i]])
-    return code
+    return code_unit(raw, at + 1, at + 5) if raw[at] == LOWER_U else int64(SIMPLE[raw[at]])
 
 
 @numba.njit(int64(Text, int64, int64, Bytes, int64), cache=True, nogil=True)
@@ -119,7 +120,7 @@ def _write_unescaped(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
         code = _escaped_code(raw, at + 1)
         if code >= 0xD800 and code < 0xE000:
             return -1
-        done = _write_character(code, out, done)
+        done = write_character(code, out, done)
         at += 6 if raw[at + 1] == LOWER_U else 2
     return done
 
@@ -148,7 +149,7 @@ def _write_string(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
             out[done + 1] = code
             done += 2
         elif code >= SPACE:
-            done = _write_character(code, out, done)
+            done = write_character(code, out, done)
         elif _SHORT[code]:
             out[done] = BACKSLASH
             out[done + 1] = _SHORT[code]
@@ -157,8 +158,8 @@ def _write_string(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
             out[done] = BACKSLASH
             out[done + 1] = LOWER_U
             out[done + 2] = out[done + 3] = ZERO
-            out[done + 4] = _UPPER[code >> uint64(4)]
-            out[done + 5] = _UPPER[code & uint64(15)]
+            out[done + 4] = _UPPER[code >> 4]
+            out[done + 5] = _UPPER[code & 15]
             done += 6
     return done
 

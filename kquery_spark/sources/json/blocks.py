@@ -5,7 +5,7 @@ Arrow and Spark agree on a line that is one whole object with values of the righ
 1. ``split_lines`` marks lines that do not look like such an object as **odd**.
 2. ``in_bulk`` lets Arrow parse all other lines at once. If that fails, it parses each half of the lines, and so on, until
    only small groups of lines are left that Arrow cannot parse.
-3. The scanner (``scanner.py``), which follows Jackson, parses the odd lines and these groups one by one.
+3. The parser of ``kernels/json_parser.py``, which follows Jackson, parses the odd lines and these groups one by one.
 4. The results are merged in the order of the lines.
 """
 
@@ -21,12 +21,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.json as pa_json
 
-from kquery_spark.errors import SourceError
+from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.kernels.json_bytes import CLOSE_OBJECT, LINE_FEED, OPEN_ARRAY, OPEN_OBJECT
-from kquery_spark.kernels.json_text import MalformedJson
+from kquery_spark.kernels.json_parser import MalformedJson, Node, parse_line
 from kquery_spark.sources.json.options import JsonOptions
-from kquery_spark.sources.json.scanner import Node, scan
 from kquery_spark.sources.json.values import Converter, from_strings, is_text
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import one_array
@@ -216,7 +215,7 @@ class _Reader:
         return True
 
     def scan_lines(self, line_indexes: Positions) -> None:
-        """Parse lines with the scanner. A line may have no record, or several ones in an array."""
+        """Parse lines one by one. A line may have no record, or several ones in an array."""
         converter = Converter(self.options)
         columns = {f.name: (i, f.type) for i, f in enumerate(self.schema)}
         rows: list[list[Any]] = []
@@ -235,7 +234,7 @@ class _Reader:
     ) -> list[tuple[list[Any], bool]]:
         """The values of each record of a line, and whether the record is good; a malformed line is one bad record."""
         try:
-            node = scan(self.lines.text(line))
+            node = parse_line(self.lines.text(line))
             if node is None:
                 return []
             if node.kind == "array":
@@ -245,16 +244,16 @@ class _Reader:
             if self.options.mode == "PERMISSIVE":
                 self._check_certain(error.certain, line)
             return [([None] * len(columns), False)]
-        except SourceError as error:
+        except (SourceError, Unsupported) as error:
             raise LineError(self.lines.number(line), str(error)) from None
 
     def _array_records(
         self, node: Node, converter: Converter, columns: dict[str, tuple[int, pa.DataType]]
     ) -> list[tuple[list[Any], bool]]:
         """The records of an array; if one of them is bad, the whole array is malformed."""
-        records = [self._record(n, converter, columns) for n in node.value]
+        records = [self._record(n, converter, columns) for n in node.items]
         if not all(fine for _, fine in records):
-            raise MalformedJson(certain=all(n.kind != "object" for n in node.value))
+            raise MalformedJson(certain=all(n.kind != "object" for n in node.items))
         return records
 
     def _record(

@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.kernels.json_text import MalformedJson
+from kquery_spark.kernels.json_parser import MalformedJson, Node, parse_line
 from kquery_spark.sources.json.blocks import LineError, in_bulk, parsed, split_lines
 from kquery_spark.sources.json.options import JsonOptions
-from kquery_spark.sources.json.scanner import Node, scan
 from kquery_spark.types import names as t
 
 _EMPTY = pa.struct([])
@@ -42,11 +41,13 @@ def block_type(block: bytes, options: JsonOptions) -> pa.DataType:
     left = in_bulk(np.flatnonzero(~odd), attempt)
     for line in [*np.flatnonzero(odd).tolist(), *left]:
         try:
-            node = scan(lines.text(line))
+            node = parse_line(lines.text(line))
         except MalformedJson:
             if options.mode == "DROPMALFORMED":
                 continue
             raise LineError(lines.number(line), "malformed, from which no types are inferred") from None
+        except Unsupported as error:
+            raise LineError(lines.number(line), error.reason) from None
         if node is None:
             continue
         if node.kind != "object":
@@ -176,13 +177,13 @@ def _node_type(node: Node) -> pa.DataType:
     match node.kind:
         case "object":
             types: dict[str, pa.DataType] = {}
-            for name, child in node.value:
+            for name, child in node.fields():
                 if name in types:
                     raise _TwiceError(name)
                 types[name] = _node_type(child)
             return _struct(types)
         case "array":
-            return pa.list_(functools.reduce(merged, map(_node_type, node.value), t.NULL))
+            return pa.list_(functools.reduce(merged, map(_node_type, node.items), t.NULL))
         case "string":
             return t.STRING if node.value else t.NULL
         case "integer":

@@ -14,20 +14,17 @@ from kquery_spark.kernels.compiled import JSON_LOOPS
 from kquery_spark.kernels.elements import value_ranks
 from kquery_spark.kernels.integer_order import distinct_values, stable_order
 from kquery_spark.kernels.json_bytes import SPACE
-from kquery_spark.kernels.json_text import MalformedJson
+from kquery_spark.kernels.json_parser import MalformedJson, parse_line
 from kquery_spark.kernels.maps import map_array
 from kquery_spark.kernels.text import as_lines, build, layout
 from kquery_spark.sources.json.blocks import read_rows
 from kquery_spark.sources.json.options import JsonOptions
-from kquery_spark.sources.json.scanner import scan
 from kquery_spark.sources.json.values import check_type
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
 
-_VALUE, _ODD = (
-    1,
-    2,
-)  # the status of a string in the compiled loops: an object, or one that only the Python scanner handles
+# statuses of a string in the compiled loops: an object, or one that only the parser in Python handles
+_VALUE, _ODD = 1, 2
 _LOADED_ROWS = 2_000  # for more strings than this, Python takes longer than loading the compiled loops
 _MAX_NAME_BYTES = 50_000  # Jackson reads no longer names
 _CONTROL = r"[\x00-\x1f]"  # which strings must not have
@@ -74,7 +71,7 @@ def _entries(strings: pa.Array) -> tuple[_Entries, Any]:
         JSON_LOOPS.load()
     loops: Any = JSON_LOOPS.kernels()
     if loops is None:
-        return _scanned(strings, np.arange(len(strings)), np.zeros(len(strings), np.bool_))
+        return _parsed_entries(strings, np.arange(len(strings)), np.zeros(len(strings), np.bool_))
     has_control = np.zeros(len(strings), np.bool_)
     offsets, raw = layout(strings)
     if (raw[offsets[0] : offsets[-1]] < SPACE).any():
@@ -90,7 +87,7 @@ def _entries(strings: pa.Array) -> tuple[_Entries, Any]:
     is_null = ~is_odd & (status != _VALUE)
     if not is_odd.any():
         return compiled, is_null
-    odd, is_null = _scanned(strings, np.flatnonzero(is_odd), is_null)
+    odd, is_null = _parsed_entries(strings, np.flatnonzero(is_odd), is_null)
     order = stable_order(np.concatenate([compiled.rows, odd.rows]))
     index = pa.array(order)
     names = pa.concat_arrays([compiled.names, odd.names]).take(index)
@@ -106,28 +103,27 @@ def _cut(raw: Any, begins: Int64s, ends: Int64s) -> pa.Array:
     return build(bounds, raw[positions], None)
 
 
-def _scanned(strings: pa.Array, rows: Int64s, is_null: Any) -> tuple[_Entries, Any]:
-    """Parse some rows with the Python scanner; returns their entries, and ``is_null`` with strings that are not objects."""
+def _parsed_entries(strings: pa.Array, rows: Int64s, is_null: Any) -> tuple[_Entries, Any]:
+    """Parse some rows in Python; return their entries, and ``is_null`` with the strings that are not objects."""
     owners: list[int] = []
     names: list[str] = []
     values: list[str] = []
     is_null = is_null.copy()
     for row, text in zip(rows.tolist(), strings.take(pa.array(rows)).to_pylist(), strict=True):
         try:
-            node = scan(text)
+            node = parse_line(text)
         except MalformedJson as error:
             if not error.certain:
                 raise Unsupported(
-                    "from_json of a string that is malformed in a way in which Spark may read a part of it "
-                    "is not supported"
+                    "from_json declines a string: malformed in a way in which Spark may read a part of it"
                 ) from None
             node = None
         if node is None or node.kind != "object":
             is_null[row] = True
             continue
-        owners += [row] * len(node.value)
-        names += [name for name, _ in node.value]
+        owners += [row] * len(node.items)
+        names += node.names
         # line ends between values are only blanks, and each value must stay on one line
-        values += [value.raw.replace("\n", "\t").replace("\r", "\t") for _, value in node.value]
+        values += [value.raw.replace("\n", "\t").replace("\r", "\t") for value in node.items]
     entries = _Entries(np.array(owners, np.int64), pa.array(names, t.STRING), pa.array(values, t.STRING))
     return entries, is_null

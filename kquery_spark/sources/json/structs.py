@@ -51,7 +51,7 @@ def from_json(args: Sequence[Vector], context: CallContext) -> Data:
         documents = _lines(strings.filter(present))
         rows = read_rows(documents, pa.schema(list(context.dtype)), _options(context.tz))
     except (LineError, SourceError) as error:
-        raise Unsupported(f"from_json of a string that is {error} is not supported") from None
+        raise Unsupported(f"from_json declines a string: {error}") from None
     if rows.num_rows != present.true_count:
         raise Unsupported("from_json of strings with several records is not supported")
     return structs(rows.columns, context.dtype, present)

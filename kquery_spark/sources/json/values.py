@@ -1,4 +1,4 @@
-"""Converts scanned JSON values like Spark: a value of a wrong type becomes NULL and marks its record as bad."""
+"""Converts parsed JSON values like Spark: a value of a wrong type becomes NULL and marks its record as bad."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.functions.casts.floats import java_text
-from kquery_spark.kernels import json_documents
+from kquery_spark.kernels.json_documents import to_json
+from kquery_spark.kernels.json_parser import Node, parse_string
 from kquery_spark.sources.csv.values import converted, parse_decimal, parse_fractional
 from kquery_spark.sources.json.options import JsonOptions
-from kquery_spark.sources.json.scanner import Node
 from kquery_spark.types import names as t
 
 _DAYS = re.compile(r"[+-]?[0-9]{1,10}")
@@ -73,15 +73,14 @@ class BadValue(Exception):
     """A value does not have the type of its column."""
 
 
-def _value_of(node: Node, kind: str) -> Any:
-    """The value of a node; raises BadValue if the node is of another kind."""
+def _check_kind(node: Node, kind: str) -> None:
     if node.kind != kind:
         raise BadValue
-    return node.value
 
 
 def _integer(node: Node, dtype: pa.DataType) -> int:
-    value = int(_value_of(node, "integer"))
+    _check_kind(node, "integer")
+    value = int(node.value)
     if dtype == t.BYTE and 127 < value < 256:
         return value - 256  # Jackson accepts unsigned bytes
     bits = dtype.bit_width - 1
@@ -100,7 +99,7 @@ def _decimal(node: Node, dtype: pa.DataType) -> Decimal:
 
 
 class Converter:
-    """Converts scanned values to values for ``pa.array``. partial: True if a part of a value had a wrong type."""
+    """Converts parsed values to values for ``pa.array``. partial: True if a part of a value had a wrong type."""
 
     def __init__(self, options: JsonOptions) -> None:
         self._options = options
@@ -110,7 +109,7 @@ class Converter:
     def row(self, node: Node, columns: dict[str, tuple[int, pa.DataType]], row: list[Any]) -> None:
         """Fill the columns of one record. Of duplicate names, the last one with a good value counts."""
         seen: set[str] = set()
-        for name, child in node.value:
+        for name, child in node.fields():
             column = columns.get(name)
             if column is None:
                 continue
@@ -132,19 +131,21 @@ class Converter:
         if pa.types.is_struct(dtype):
             return self._struct(node, dtype)
         if pa.types.is_list(dtype):
-            return [self.value(item, dtype.value_type) for item in _value_of(node, "array")]
+            _check_kind(node, "array")
+            return [self.value(item, dtype.value_type) for item in node.items]
         if dtype == t.BOOL:
-            return _value_of(node, "boolean")
+            _check_kind(node, "boolean")
+            return node.value == "true"
         return self._text(node, dtype) if is_text(dtype) else self._number(node, dtype)
 
     def _as_text(self, node: Node) -> str:
         """Return a value that is not a string as a string."""
         if self._options.exact_strings:
             return node.raw
-        document = json_documents.parse(node.raw)
+        document = parse_string(node.raw)
         if document is None:
             raise SourceError("a value with words for numbers that is read as a text is not supported")
-        return json_documents.to_json(document, java_text)
+        return to_json(document, java_text)
 
     def _number(self, node: Node, dtype: pa.DataType) -> Any:
         if t.is_integral(dtype):
@@ -154,9 +155,10 @@ class Converter:
         return self._fractional(node, dtype)
 
     def _struct(self, node: Node, dtype: pa.DataType) -> dict[str, Any]:
+        _check_kind(node, "object")
         types = {f.name: f.type for f in dtype}
         fields: dict[str, Any] = {}
-        for name, child in _value_of(node, "object"):
+        for name, child in node.fields():
             if name not in types:
                 continue
             try:
@@ -170,7 +172,7 @@ class Converter:
             # To Jackson, -0 is the integer 0; only -0.0 is a negative zero.
             text = "0" if node.value == "-0" else node.value
             return parse_fractional(text, dtype, self._options.strings)
-        if node.kind in ("word", "string") and node.value in _DOUBLES:
+        if node.kind in ("nonfinite", "string") and node.value in _DOUBLES:
             return _DOUBLES[node.value]
         raise BadValue
 

@@ -14,10 +14,10 @@ from kquery_spark.accelerate.planning.pipeline import plan_frame
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.importer import support_table
 from kquery_spark.frontends.catalyst.support import Level
-from kquery_spark.frontends.catalyst.support_page import support_page
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.relations.leaves import RelationReader
 from tests.conftest import settings
+from tests.docs.support_page import support_page
 from tests.frontends.catalyst.engine import TakenQuery, assert_same_rows, take
 
 
@@ -304,6 +304,6 @@ def test_the_support_table_has_a_reason_for_whatever_stays(spark: Any) -> None:
 
 
 def test_the_page_of_the_support_table_is_up_to_date() -> None:
-    command = "python -m kquery_spark.frontends.catalyst.support_page docs/support.md"
+    command = "python -m tests.docs.support_page docs/support.md"
     page = Path(__file__).parents[3] / "docs" / "support.md"
     assert page.read_text() == support_page(kq.support_table()), f"write it anew: {command}"

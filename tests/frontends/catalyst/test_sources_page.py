@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.frontends.catalyst.sources_page import sources_page
 from kquery_spark.sources import file_features
 from kquery_spark.sources.csv import features as csv
 from kquery_spark.sources.delta import features as delta
@@ -17,6 +16,7 @@ from kquery_spark.sources.iceberg import features as iceberg
 from kquery_spark.sources.orc import features as orc
 from kquery_spark.sources.parquet import features as parquet
 from kquery_spark.spark_bridge.hadoop import object_store_features as stores
+from tests.docs.sources_page import sources_page
 
 ROOT = Path(__file__).parents[3]
 DECLINED = {
@@ -28,7 +28,7 @@ DECLINED = {
 
 
 def test_the_page_is_up_to_date() -> None:
-    command = "python -m kquery_spark.frontends.catalyst.sources_page docs/sources.md"
+    command = "python -m tests.docs.sources_page docs/sources.md"
     assert (ROOT / "docs" / "sources.md").read_text() == sources_page(), f"write it anew: {command}"
 
 

@@ -1,11 +1,12 @@
 """Generates the documentation's tables of settings from the settings themselves.
 
-``python -m kquery_spark.config.settings_page docs/guide/tuning.md`` replaces the tables between the page's marks.
+``python -m tests.docs.settings_page docs/guide/tuning.md`` replaces the tables between the page's marks.
 """
 
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -38,6 +39,19 @@ def settings_tables() -> str:
             _table(spark),
         ]
     )
+
+
+def render_properties() -> str:
+    """Render ``conf/kquery-spark.conf``, a properties file in which a comment explains each line."""
+    blocks = [
+        "# Settings for spark-submit --properties-file: what kq.configure(SparkSession.builder) applies.\n"
+        "# Written from kquery_spark/config/spark_settings.py; a test compares the two.\n"
+    ]
+    for setting in SETTINGS + OPTIONAL:
+        comment = textwrap.fill(setting.reason, width=108, initial_indent="# ", subsequent_indent="# ")
+        line = f"{setting.key}={setting.value}"
+        blocks.append(f"{comment}\n{line if setting in SETTINGS else f'#{line}'}\n")
+    return "\n".join(blocks)
 
 
 def with_tables(page: str) -> str:

@@ -1,6 +1,6 @@
 """Generates the documentation's page of supported tables and files from the features of the sources.
 
-``python -m kquery_spark.frontends.catalyst.sources_page docs/sources.md`` writes the page.
+``python -m tests.docs.sources_page docs/sources.md`` writes the page.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ calendar.""",
 SECTIONS = (_FILES, _TABLES, _CACHED, DELTA, ICEBERG, OBJECT_STORES, HDFS)
 _HEAD = """# Tables and files that the engine reads
 
-Written by `python -m kquery_spark.frontends.catalyst.sources_page docs/sources.md` from the entries that decide; do
+Written by `python -m tests.docs.sources_page docs/sources.md` from the entries that decide; do
 not edit.
 
 What a row says holds for `kquery_plan` and `kq.enable`. Where the engine does not read something, Spark does, the

@@ -1,6 +1,6 @@
 """Generates the documentation's page of supported classes from the support table.
 
-``python -m kquery_spark.frontends.catalyst.support_page docs/support.md`` writes the page.
+``python -m tests.docs.support_page docs/support.md`` writes the page.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SECTIONS = {
 }
 _HEAD = """# What runs in the engine
 
-Written by `python -m kquery_spark.frontends.catalyst.support_page docs/support.md`; do not edit. The same rows in
+Written by `python -m tests.docs.support_page docs/support.md`; do not edit. The same rows in
 Python: `kquery_spark.support_table()`.
 
 Classes are those of Spark's optimized plan. *engine*: over all types that it computes exactly as Spark does.
