@@ -20,7 +20,8 @@ from kquery_spark.errors import SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.physical import split_columns
 from kquery_spark.sources.base import Split
-from kquery_spark.sources.parquet import chunk_pages, column_reader, page_codecs
+from kquery_spark.sources.parquet import chunk_pages, flat_chunk, page_codecs
+from kquery_spark.sources.parquet.column_reader import ColumnReader
 from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.types.vector import Int64s
@@ -30,7 +31,7 @@ ROWS = 6000
 
 @pytest.fixture(autouse=True)
 def _few_rows_too(monkeypatch: pytest.MonkeyPatch, kernels: ModuleType) -> None:
-    monkeypatch.setattr(column_reader, "_MIN_ROWS_PER_VALUE", 1)
+    monkeypatch.setattr(flat_chunk, "_MIN_ROWS_PER_VALUE", 1)
     monkeypatch.setattr(split_columns, "_MIN_INDEXED_ROWS", 0)
 
 
@@ -166,7 +167,7 @@ def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
     assert lz4.dictionary_column(lz4.splits()[0], "l") is None
     indexed = write(tmp_path / "indexed.parquet", rows)
     assert indexed.dictionary_column(indexed.splits()[0], "l") is not None
-    monkeypatch.setattr(column_reader, "_MIN_ROWS_PER_VALUE", 32)
+    monkeypatch.setattr(flat_chunk, "_MIN_ROWS_PER_VALUE", 32)
     again = write(tmp_path / "again.parquet", rows)
     assert again.dictionary_column(again.splits()[0], "l") is None
     monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: None)
@@ -174,7 +175,7 @@ def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
 
 
 def test_chunks_without_a_small_dictionary_are_not_read_to_filter_by_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(column_reader, "_MIN_ROWS_PER_VALUE", 32)
+    monkeypatch.setattr(flat_chunk, "_MIN_ROWS_PER_VALUE", 32)
     rows = pa.table(
         {
             "few": pa.array(np.arange(20_000) % 600),
@@ -260,10 +261,10 @@ def test_pages_of_another_form_are_read_by_pyarrow(tmp_path, monkeypatch, kernel
             assert again is not None
             assert len(again.rows_where(np.ones(len(column.values), np.bool_))) == split.rows
 
-    monkeypatch.setattr(column_reader.ColumnReader, "packed_indices", lambda self: None)
+    monkeypatch.setattr(ColumnReader, "packed_indices", lambda self: None)
     check()
     monkeypatch.undo()
-    monkeypatch.setattr(column_reader, "_MIN_ROWS_PER_VALUE", 1)
+    monkeypatch.setattr(flat_chunk, "_MIN_ROWS_PER_VALUE", 1)
     for name in ("decode_indices", "decode_selected_indices", "filter_chunk"):
         monkeypatch.setattr(kernels, name, lambda *given: -1)
     check()

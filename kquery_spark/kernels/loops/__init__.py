@@ -3,7 +3,8 @@
 - ``memory``: unchecked loads and stores, as building blocks
 - ``footers``: parses footers; ``parquet_pages``: parses page headers
 - ``snappy``: decompresses pages that are stored as Snappy blocks
-- ``parquet_runs``: decodes runs of levels and indices; ``parquet_page_parts``: decodes the levels and indices of a page
+- ``parquet_runs``, ``parquet_levels``: decode runs of indices and levels; ``parquet_page_parts``: those of a page
+- ``parquet_plain``: converts values that the file stores in another layout than Arrow
 - ``parquet_indices``: decodes the indices of a chunk, or compares them with a selection while they are unpacked
 - ``parquet_values``, ``parquet_strings``: decode chunks to Arrow buffers
 - ``text``: splits lines of delimited text
@@ -20,6 +21,7 @@ from kquery_spark.kernels.loops.parquet_indices import (
     filter_selected_rows,
 )
 from kquery_spark.kernels.loops.parquet_pages import page_table
+from kquery_spark.kernels.loops.parquet_plain import plain_pages
 from kquery_spark.kernels.loops.parquet_strings import decode_strings
 from kquery_spark.kernels.loops.parquet_values import decode_values
 from kquery_spark.kernels.loops.snappy import SNAPPY_PADDING, decompress_snappy
@@ -38,6 +40,7 @@ __all__ = [
     "filter_indices",
     "filter_selected_rows",
     "page_table",
+    "plain_pages",
     "scan",
     "separators",
 ]

@@ -18,7 +18,8 @@ from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.dictionary_column import Indices
 from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.parquet.chunk_pages import ChunkPages
-from kquery_spark.sources.parquet.column_reader import ColumnReader, FlatChunk, flat_chunk
+from kquery_spark.sources.parquet.column_reader import ColumnReader
+from kquery_spark.sources.parquet.flat_chunk import FlatChunk, flat_chunk
 from kquery_spark.sources.parquet.pages import PagedColumn, file_of_pages
 from kquery_spark.sources.parquet.parsed_footer import ParsedFooter
 from kquery_spark.sources.parquet.stored_chunks import StoredChunks, range_of

@@ -10,10 +10,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kquery_spark.kernels.parquet_page_table import BODY, COMPRESSED, LEVEL_BYTES, RAW_SIZE, SIZE
+from kquery_spark.kernels.parquet_page_table import (
+    AS_STORED,
+    BODY,
+    COMPRESSED,
+    LEVEL_BYTES,
+    OTHER_CODEC,
+    RAW_SIZE,
+    SIZE,
+    SNAPPY,
+)
 from kquery_spark.types.vector import Int64s
 
 Bytes = npt.NDArray[np.uint8]
+
+# the codec argument of ``page_table``; LZ4 is missing because the name stands for two formats
+CODECS = {"UNCOMPRESSED": AS_STORED, "SNAPPY": SNAPPY, "ZSTD": OTHER_CODEC, "GZIP": OTHER_CODEC}
+DECOMPRESSED_BY_LOOPS = ("UNCOMPRESSED", "SNAPPY")
 
 _NO_BYTES = np.empty(0, np.uint8)
 _MAX_SNAPPY_RATIO = 22  # the longest copy, 64 bytes, is stored in three bytes

@@ -195,12 +195,12 @@ def _prepare() -> None:
     """Lets dictionary indices and single pages be read of small row groups, too."""
     from kquery_spark.kernels.compiled import FILE_LOOPS
     from kquery_spark.physical import split_columns
-    from kquery_spark.sources.parquet import chunk_pages, column_reader
+    from kquery_spark.sources.parquet import chunk_pages, flat_chunk
     from kquery_spark.sources.parquet.file import OpenFile
 
     FILE_LOOPS.compile_now()
     split_columns._MIN_INDEXED_ROWS = 0
-    column_reader._MIN_ROWS_PER_VALUE = 1
+    flat_chunk._MIN_ROWS_PER_VALUE = 1
     OpenFile.loops_are_faster = lambda self, group, column: True  # type: ignore[method-assign]
     chunk_pages._MIN_PAGED_ROWS = 0
 
