@@ -29,7 +29,9 @@ from kquery_spark.sources.prefetch.fetched_pieces import FetchedPieces
 from kquery_spark.sources.prefetch.fetching import Release
 from kquery_spark.sources.prefetch.read_counts import count_read
 from kquery_spark.types import names as t
+from kquery_spark.types.vector import narrow
 
+_BIT_TYPES = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64(), 128: pa.binary(16)}
 _MAX_SECONDS = (2**63 - 1) // 1_000_000  # the largest time that fits into 64-bit microseconds
 
 
@@ -207,9 +209,13 @@ class OpenFile(ParsedFooter):
         ``len(values)`` is the index of NULL. Raises SourceError for a corrupt chunk.
         """
         # compares bit patterns instead of numbers, so that NaN equals NaN and -0.0 differs from 0.0
-        bits = pa.int32() if values.type.bit_width == 32 else pa.int64()
-        data = self.read(group, [column]).column(0).combine_chunks().view(bits)
-        indices = pc.index_in(data, value_set=pa.concat_arrays([values.view(bits), pa.nulls(1, bits)]))
+        bits = _BIT_TYPES[values.type.bit_width]
+        data = self.read(group, [column]).column(0).combine_chunks()
+        if pa.types.is_decimal(data.type) and pa.types.is_integer(values.type):
+            data = narrow(data)
+        indices = pc.index_in(
+            data.view(bits), value_set=pa.concat_arrays([values.view(bits), pa.nulls(1, bits)])
+        )
         if indices.null_count:
             raise self._unreadable(group, ValueError(f"column {column} has values that its dictionary lacks"))
         positions: Indices = indices.to_numpy().astype(np.uint16)

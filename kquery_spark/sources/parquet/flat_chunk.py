@@ -8,11 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.kernels.parquet_page_table import AS_IN_ARROW, BITS, INT96
+from kquery_spark.kernels.parquet_page_table import AS_IN_ARROW, BIG_ENDIAN, BITS, INT96
 from kquery_spark.sources.parquet.page_codecs import CODECS, DECOMPRESSED_BY_LOOPS
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 
 _WIDTHS = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
+_NUMBERS = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_date32,
+    pa.types.is_time,
+    pa.types.is_timestamp,
+)
 _INT96_BYTES = 12
 _MAX_DECIMAL_BYTES, _MAX_NARROW_DIGITS = 16, 18
 INDEX_ENCODINGS = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
@@ -133,12 +140,26 @@ def flat_chunk(
 
 def _layout(leaf: Any, dtype: pa.DataType) -> ValueLayout | None:
     """The layout of the values of a column; None for strings and for types that the loops do not read."""
-    physical_type, width = leaf.physical_type, _WIDTHS.get(leaf.physical_type)
+    physical_type = leaf.physical_type
+    if physical_type in _WIDTHS:
+        width = _WIDTHS[physical_type]
+        is_narrow = width == 4 and pa.types.is_integer(
+            dtype
+        )  # the file stores 8-bit and 16-bit integers in 32 bits
+        is_number = any(is_type(dtype) for is_type in _NUMBERS) and (
+            is_narrow or dtype.bit_width == 8 * width
+        )
+        return ValueLayout(dtype, width, AS_IN_ARROW, width) if is_number else None
     if physical_type == "INT96" and pa.types.is_timestamp(dtype):
         return ValueLayout(pa.timestamp("us"), _INT96_BYTES, INT96, 8)
-    tests = (pa.types.is_signed_integer, pa.types.is_floating, pa.types.is_date32, pa.types.is_timestamp)
-    if width is not None and any(test(dtype) for test in tests) and dtype.bit_width == 8 * width:
-        return ValueLayout(dtype, width, AS_IN_ARROW, width)
+    if physical_type == "BOOLEAN":
+        return ValueLayout(dtype, 1, BITS, 1)
+    is_decimal = physical_type == "FIXED_LEN_BYTE_ARRAY" and pa.types.is_decimal128(dtype)
+    if is_decimal and leaf.length <= _MAX_DECIMAL_BYTES:
+        is_narrow = dtype.precision <= _MAX_NARROW_DIGITS  # the engine uses the unscaled integers
+        return ValueLayout(
+            pa.int64() if is_narrow else dtype, leaf.length, BIG_ENDIAN, 8 if is_narrow else 16
+        )
     return None
 
 
