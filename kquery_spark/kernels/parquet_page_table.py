@@ -46,7 +46,9 @@ AS_STORED: Final = 0
 """Codec argument of ``page_table``: the chunk is not compressed."""
 SNAPPY: Final = 1
 """Codec argument of ``page_table``: pages may consist of one literal, which is used without decompression."""
-OTHER_CODEC: Final = 2
+LZ4: Final = 2
+"""Codec argument of ``page_table`` and ``decompress_pages``: pages are LZ4 blocks, the codec LZ4_RAW of Parquet."""
+OTHER_CODEC: Final = 3
 """Codec argument of ``page_table``: every page has to be decompressed."""
 
 DATA: Final = 0

@@ -19,6 +19,7 @@ from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.parquet.column_reader import ColumnReader
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.source import parquet_source
+from tests.conftest import SPARK_VERSION
 from tests.sources.test_parquet_reader import CODECS, NULLS, ROWS, as_read, assert_equal_to_pyarrow, write
 
 DAYS = 86_400_000_000
@@ -102,7 +103,7 @@ def test_short_chunks_are_read_as_by_pyarrow(tmp_path, kernels, rows):
             assert not opened.groups or opened.column_readers(0, some.schema.names, kernels)
 
 
-@pytest.mark.parametrize("codec", ["none", "snappy"])
+@pytest.mark.parametrize("codec", ["none", "snappy", "lz4"])
 @pytest.mark.parametrize("use_dictionary", [True, False])
 def test_damaged_pages_are_errors_or_what_pyarrow_reads(tmp_path, kernels, codec, use_dictionary):
     rng = np.random.default_rng(3)
@@ -221,3 +222,20 @@ def test_columns_that_spark_wrote_are_read_as_by_spark(spark, tmp_path, check_re
     check_reader()
     types = {name: open_file(parquet_source([path]).files[0]).flat(name).physical_type for name in numbers}
     assert types["m7"] == ("FIXED_LEN_BYTE_ARRAY" if legacy == "true" else "INT32")
+
+
+@pytest.mark.parametrize("codec", ["lz4", "lz4raw" if SPARK_VERSION < (4, 0) else "lz4_raw"])
+def test_both_formats_of_lz4_that_spark_writes_are_read(spark, tmp_path, kernels, codec):
+    path = str(tmp_path / "lz4")
+    rows = spark.range(3000).coalesce(1).selectExpr("id % 100 AS k", "repeat(id % 7, 9) AS s")
+    rows.write.option("compression", codec).parquet(path)
+    opened = open_file(parquet_source([path]).files[0])
+    if codec == "lz4":  # blocks behind a header of Hadoop, which the loops do not read
+        assert not opened.column_readers(0, ["k", "s"], kernels)
+    else:
+        assert_equal_to_pyarrow(opened, kernels, read={"k", "s"})
+    context = kq.ExecutionContext()
+    context.register_parquet("t", path)
+    found = context.sql("SELECT s, sum(k) AS k FROM t WHERE k > 40 GROUP BY s").to_arrow()
+    expected = spark.read.parquet(path).where("k > 40").groupBy("s").sum("k").collect()
+    assert sorted(zip(*found.to_pydict().values(), strict=True)) == sorted(map(tuple, expected))

@@ -54,14 +54,14 @@ _MAX_DAY = _EPOCH_DAY + 106_000_000
 
 @numba.njit
 def _int96_times(data: Any, at: Any, count: Any, out: Any, to: Any) -> Any:
-    """Convert INT96 times to microseconds; False if the day or the nanoseconds of one are negative, or if it is too late.
+    """Convert INT96 times to microseconds; False for days below 1, negative nanoseconds, and late times.
 
     Arrow and Spark convert such times differently, so the reader that calls pyarrow decides about them.
     """
     invalid = uint64(0)
     for i in range(count):
         nanos, day = load64(data, at + 12 * i), load32(data, at + 12 * i + 8)
-        invalid |= (nanos | (uint64(_MAX_DAY) - day)) >> uint64(63)
+        invalid |= (nanos | (day - uint64(1)) | (uint64(_MAX_DAY) - day)) >> uint64(63)
         micros = (day - uint64(_EPOCH_DAY)) * uint64(_MICROS_PER_DAY) + nanos // uint64(1000)
         store64(out, to + 8 * i, micros)
     return invalid == uint64(0)

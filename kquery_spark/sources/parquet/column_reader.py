@@ -3,7 +3,7 @@
     bytes of the column chunk
       |  page_table          writes a row of integers for each page header
       v
-    pages                    decompress_snappy or pyarrow's codec yields the dictionary and the pages with selected rows
+    pages                    decompress_pages or pyarrow's codec yields the dictionary and the pages with selected rows
       |  plain_pages         converts values that Arrow stores otherwise: INT96, Boolean values, decimals in bytes
       |  decode_values       decodes fixed-width values or dictionary indices, of all rows or of the selected rows
       |  decode_strings      decodes strings, or the strings of the dictionary page

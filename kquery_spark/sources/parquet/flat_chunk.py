@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.kernels.parquet_page_table import AS_IN_ARROW, BIG_ENDIAN, BITS, INT96
-from kquery_spark.sources.parquet.page_codecs import CODECS, DECOMPRESSED_BY_LOOPS
+from kquery_spark.sources.parquet.page_codecs import CODECS, DECOMPRESSED_AS_FAST, DECOMPRESSED_BY_LOOPS
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 
 _WIDTHS = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
@@ -105,10 +105,9 @@ class FlatChunk:
         """
         if pa.types.is_dictionary(self.dtype):
             return True
-        loops_decompress = self.codec in DECOMPRESSED_BY_LOOPS
         if self.layout is None:
-            return loops_decompress and self.has_dictionary
-        return loops_decompress or self.has_levels or self.layout.kind != AS_IN_ARROW
+            return self.codec in DECOMPRESSED_BY_LOOPS and self.has_dictionary
+        return self.codec in DECOMPRESSED_AS_FAST or self.has_levels or self.layout.kind != AS_IN_ARROW
 
 
 def flat_chunk(
