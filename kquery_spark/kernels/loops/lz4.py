@@ -68,7 +68,7 @@ def lz4_block(data: Any, at: Any, end: Any, out: Any, to: Any, raw_size: Any) ->
             to += size
             if at + _EIGHT > end or to + _TWELVE > out_end:
                 return at == end and to == out_end
-        offset = uintp(load32(data, at)) & _OFFSET_MASK
+        offset = load32(data, at) & _OFFSET_MASK
         at += _TWO
         size = token & _LONG
         if size == _LONG:
