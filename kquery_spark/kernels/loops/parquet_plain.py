@@ -56,7 +56,7 @@ _MAX_DAY = _EPOCH_DAY + 106_000_000
 def _int96_times(data: Any, at: Any, count: Any, out: Any, to: Any) -> Any:
     """Convert INT96 times to microseconds; False for days below 1, negative nanoseconds, and late times.
 
-    Arrow and Spark convert such times differently, so the reader that calls pyarrow decides about them.
+    These are rare. They are converted by ``sources/parquet/int96.py``, as if the loops could not read the chunk.
     """
     invalid = uint64(0)
     for i in range(count):

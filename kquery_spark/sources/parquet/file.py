@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +19,7 @@ from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.parquet.chunk_pages import ChunkPages
 from kquery_spark.sources.parquet.column_reader import ColumnReader
 from kquery_spark.sources.parquet.flat_chunk import FlatChunk, flat_chunk
+from kquery_spark.sources.parquet.int96 import STORAGE, int96_times
 from kquery_spark.sources.parquet.pages import PagedColumn, file_of_pages
 from kquery_spark.sources.parquet.parsed_footer import ParsedFooter
 from kquery_spark.sources.parquet.stored_chunks import StoredChunks, range_of
@@ -32,7 +32,6 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import narrow
 
 _BIT_TYPES = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64(), 128: pa.binary(16)}
-_MAX_SECONDS = (2**63 - 1) // 1_000_000  # the largest time that fits into 64-bit microseconds
 
 
 @dataclass(frozen=True)
@@ -60,13 +59,13 @@ class OpenFile(ParsedFooter):
             file, self.metadata, self.schema, self._flat, lambda: self._footer, self._reader_of_chunks
         )
 
-    def _open(self, file: Any, int96_unit: str = "us") -> pq.ParquetFile:
+    def _open(self, file: Any) -> pq.ParquetFile:
         """Open a reader of an open file that uses the prepared metadata."""
         return pq.ParquetFile(
             file,
             metadata=self._physical,
             read_dictionary=self._dictionaries,
-            coerce_int96_timestamp_unit=int96_unit,
+            coerce_int96_timestamp_unit="us",  # of INT96 times in structs, lists, and maps
             pre_buffer=False,
         )
 
@@ -95,8 +94,8 @@ class OpenFile(ParsedFooter):
         try:
             if not file.is_local:
                 fetched = self._fetched.fetched(group, self._chunks.byte_ranges(group, columns)).as_file()
-                return self._read(group, columns, partial(self._open, fetched))
-            table = self._read(group, columns, partial(self._reader_of_thread, file))
+                return self._read(group, columns, self._open(fetched))
+            table = self._read(group, columns, self._reader_of_thread(file))
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
         for chunk in self._chunks.byte_ranges(group, columns):
@@ -104,11 +103,12 @@ class OpenFile(ParsedFooter):
         file.check_unchanged()
         return table
 
-    def _read(self, group: int, columns: Sequence[str], reader: Callable[[str], pq.ParquetFile]) -> pa.Table:
-        """Columns of one row group, checked. reader: opens a reader that returns INT96 times in a unit."""
-        table = reader("us").read_row_group(group, columns=list(columns), use_threads=False)
-        for column in self.int96.intersection(columns):
-            _check_int96(reader("s"), group, column)
+    def _read(self, group: int, columns: Sequence[str], reader: pq.ParquetFile) -> pa.Table:
+        """Columns of one row group, checked."""
+        table = reader.read_row_group(group, columns=list(columns), use_threads=False)
+        for i, name in enumerate(table.column_names):
+            if name in self.int96 and table.schema.types[i] == STORAGE:
+                table = table.set_column(i, name, int96_times(table.column(i), name))
         for column in set(self._dictionaries).intersection(columns):
             _check_indices(table[column])
         if self._has_exact_counts:
@@ -118,13 +118,11 @@ class OpenFile(ParsedFooter):
             raise ValueError(f"its columns have {table.num_rows} rows instead of {rows}")
         return table
 
-    def _reader_of_thread(self, file: InputFile, int96_unit: str) -> pq.ParquetFile:
-        """This thread's cached reader for a unit of INT96 times."""
-        name = f"parquet_{int96_unit}"
-        reader: pq.ParquetFile | None = getattr(file.readers, name, None)
+    def _reader_of_thread(self, file: InputFile) -> pq.ParquetFile:
+        """This thread's cached reader."""
+        reader: pq.ParquetFile | None = getattr(file.readers, "parquet", None)
         if reader is None:
-            reader = self._open(file.native, int96_unit)
-            setattr(file.readers, name, reader)
+            reader = file.readers.parquet = self._open(file.native)
         return reader
 
     def _reader_of_chunks(self, group: int, columns: Sequence[str]) -> ByteReader:
@@ -144,11 +142,13 @@ class OpenFile(ParsedFooter):
             stored = self._reader_of(group, [part for column in columns for part in column.byte_ranges])
             file = file_of_pages(stored, columns, schema)
             reader = _reader_of_pages(file, [n for n in names if n in self._dictionaries])
-            for name in self.int96.intersection(names):
-                _check_int96(_reader_of_pages(file, [], "s"), 0, name)
             arrays = [reader.read_row_group(0, columns=[n], use_threads=False).column(0) for n in names]
             for data in arrays:
                 _check_indices(data)
+            arrays = [
+                int96_times(data, name) if name in self.int96 else data
+                for name, data in zip(names, arrays, strict=True)
+            ]
             if any(len(data) != c.selection.lengths.sum() for data, c in zip(arrays, columns, strict=True)):
                 raise ValueError("its pages have other numbers of rows than its page index says")
             return arrays
@@ -226,11 +226,9 @@ class OpenFile(ParsedFooter):
         return SourceError(f"cannot read row group {group} of {self.file.path}: {cause}")
 
 
-def _reader_of_pages(data: pa.Buffer, dictionaries: Sequence[str], int96_unit: str = "us") -> pq.ParquetFile:
+def _reader_of_pages(data: pa.Buffer, dictionaries: Sequence[str]) -> pq.ParquetFile:
     """A reader of a file that ``file_of_pages`` built."""
-    return pq.ParquetFile(
-        pa.BufferReader(data), read_dictionary=list(dictionaries), coerce_int96_timestamp_unit=int96_unit
-    )
+    return pq.ParquetFile(pa.BufferReader(data), read_dictionary=list(dictionaries))
 
 
 def _check_indices(column: pa.ChunkedArray) -> None:
@@ -241,17 +239,3 @@ def _check_indices(column: pa.ChunkedArray) -> None:
         ).as_py()  # as unsigned integers, negative ones are large
         if highest is not None and highest >= len(chunk.dictionary):
             raise ValueError("a page has indices that its dictionary lacks")
-
-
-def _check_int96(in_seconds: pq.ParquetFile, group: int, column: str) -> None:
-    """Raise ValueError for INT96 times with a negative day number, which Arrow reads as an unsigned one.
-
-    In microseconds these times overflow and look like any other. In seconds they do not overflow and are far outside
-    the range of 64-bit microseconds, so the column is read a second time in seconds.
-    """
-    seconds = in_seconds.read_row_group(group, columns=[column], use_threads=False).column(0)
-    last = pc.max(seconds.cast(pa.int64())).as_py()
-    if last is not None and last > _MAX_SECONDS:
-        raise ValueError(
-            f"column {column} has INT96 times before 4713 BC or past the year 285,000, which pyarrow misreads"
-        )

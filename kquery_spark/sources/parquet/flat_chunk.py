@@ -149,7 +149,7 @@ def _layout(leaf: Any, dtype: pa.DataType) -> ValueLayout | None:
             is_narrow or dtype.bit_width == 8 * width
         )
         return ValueLayout(dtype, width, AS_IN_ARROW, width) if is_number else None
-    if physical_type == "INT96" and pa.types.is_timestamp(dtype):
+    if physical_type == "INT96":
         return ValueLayout(pa.timestamp("us"), _INT96_BYTES, INT96, 8)
     if physical_type == "BOOLEAN":
         return ValueLayout(dtype, 1, BITS, 1)

@@ -25,7 +25,7 @@ from kquery_spark.sources.parquet.calendar import (
     time_leaves,
 )
 from kquery_spark.sources.parquet.checked_footer import checked_reader
-from kquery_spark.sources.parquet.footer import plain_integers, read_footer
+from kquery_spark.sources.parquet.footer import read_footer, storage_metadata
 from kquery_spark.sources.parquet.leaves import Leaf, column_leaves, may_exceed_type
 
 _DICTIONARY_BYTES_PER_VALUE = 3.0
@@ -104,14 +104,15 @@ class ParsedFooter:
 
     @cached_property
     def _physical(self) -> Any:
-        """The metadata that readers get: decimals of up to 18 digits are declared as integers, which the engine uses."""
-        if not any(pa.types.is_decimal(field.type) and field.type.precision <= 18 for field in self.schema):
+        """The metadata that readers get: short decimals are declared as integers, which the engine uses, INT96 as bytes."""
+        short = any(pa.types.is_decimal(field.type) and field.type.precision <= 18 for field in self.schema)
+        if not short and self.int96.isdisjoint(self._flat):
             return self.metadata
-        return (self._footer and plain_integers(self._footer)) or self.metadata
+        return (self._footer and storage_metadata(self._footer)) or self.metadata
 
     @cached_property
     def _stored_schema(self) -> pa.Schema:
-        """The Arrow schema that readers return, with short decimals as integers."""
+        """The Arrow schema that readers return, with short decimals as integers and INT96 as bytes."""
         schema: pa.Schema = self._physical.schema.to_arrow_schema()
         return schema
 
