@@ -40,7 +40,7 @@ def path(tmp_path_factory):
 
 
 def test_only_flat_short_decimals_become_integers(path):
-    rewritten = storage_metadata(read_footer(pa.memory_map(path))).schema.to_arrow_schema()
+    rewritten = storage_metadata(read_footer(pa.memory_map(path)), int96=True).schema.to_arrow_schema()
     before = pq.read_schema(path)
     changed = [f.name for f in before if rewritten.field(f.name).type != f.type]
     assert changed == ["d4", "d9", "d10", "d18"]
@@ -77,7 +77,7 @@ def test_a_wider_decimal_of_the_table_keeps_the_value(spark, tmp_path):
 def test_files_without_short_decimals_keep_their_footer(tmp_path):
     path = str(tmp_path / "f.parquet")
     pq.write_table(table().select(["d19", "d38", "nested", "id"]), path)
-    assert storage_metadata(read_footer(pa.memory_map(path))) is None
+    assert storage_metadata(read_footer(pa.memory_map(path)), int96=True) is None
 
 
 def test_flat_int96_times_become_bytes(tmp_path):
@@ -88,9 +88,10 @@ def test_flat_int96_times_become_bytes(tmp_path):
         path,
         use_deprecated_int96_timestamps=True,
     )
-    rewritten = storage_metadata(read_footer(pa.memory_map(path))).schema.to_arrow_schema()
+    rewritten = storage_metadata(read_footer(pa.memory_map(path)), int96=True).schema.to_arrow_schema()
     assert rewritten.field("t").type == pa.binary(12)
     assert rewritten.field("id").type == pa.int64()
+    assert storage_metadata(read_footer(pa.memory_map(path)), int96=False) is None
     source = parquet_source([path])
     assert open_file(source.files[0]).read(0, ["t", "id"]).column("t").combine_chunks().equals(times)
 
@@ -101,4 +102,4 @@ def test_a_footer_cut_short_is_an_error(path, cut):
         data = file.read()
     length = int.from_bytes(data[-8:-4], "little")
     with pytest.raises(ValueError, match="footer"):
-        with_storage_types(data[-8 - length :][:cut])
+        with_storage_types(data[-8 - length :][:cut], int96=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -19,7 +20,7 @@ from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.parquet.chunk_pages import ChunkPages
 from kquery_spark.sources.parquet.column_reader import ColumnReader
 from kquery_spark.sources.parquet.flat_chunk import FlatChunk, flat_chunk
-from kquery_spark.sources.parquet.int96 import STORAGE, int96_times
+from kquery_spark.sources.parquet.int96 import check_int96, int96_times
 from kquery_spark.sources.parquet.pages import PagedColumn, file_of_pages
 from kquery_spark.sources.parquet.parsed_footer import ParsedFooter
 from kquery_spark.sources.parquet.stored_chunks import StoredChunks, range_of
@@ -56,16 +57,22 @@ class OpenFile(ParsedFooter):
         self._chunks = StoredChunks(self.metadata, self._paths)
         self._fetched = FetchedPieces(file)
         self.pages = ChunkPages(
-            file, self.metadata, self.schema, self._flat, lambda: self._footer, self._reader_of_chunks
+            file,
+            self.metadata,
+            self.schema,
+            self._flat,
+            lambda: self._footer,
+            bool(self._int96_as_bytes),
+            self._reader_of_chunks,
         )
 
-    def _open(self, file: Any) -> pq.ParquetFile:
+    def _open(self, file: Any, int96_unit: str = "us") -> pq.ParquetFile:
         """Open a reader of an open file that uses the prepared metadata."""
         return pq.ParquetFile(
             file,
             metadata=self._physical,
             read_dictionary=self._dictionaries,
-            coerce_int96_timestamp_unit="us",  # of INT96 times in structs, lists, and maps
+            coerce_int96_timestamp_unit=int96_unit,
             pre_buffer=False,
         )
 
@@ -94,8 +101,8 @@ class OpenFile(ParsedFooter):
         try:
             if not file.is_local:
                 fetched = self._fetched.fetched(group, self._chunks.byte_ranges(group, columns)).as_file()
-                return self._read(group, columns, self._open(fetched))
-            table = self._read(group, columns, self._reader_of_thread(file))
+                return self._read(group, columns, partial(self._open, fetched))
+            table = self._read(group, columns, partial(self._reader_of_thread, file))
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
         for chunk in self._chunks.byte_ranges(group, columns):
@@ -103,12 +110,15 @@ class OpenFile(ParsedFooter):
         file.check_unchanged()
         return table
 
-    def _read(self, group: int, columns: Sequence[str], reader: pq.ParquetFile) -> pa.Table:
-        """Columns of one row group, checked."""
-        table = reader.read_row_group(group, columns=list(columns), use_threads=False)
-        for i, name in enumerate(table.column_names):
-            if name in self.int96 and table.schema.types[i] == STORAGE:
+    def _read(self, group: int, columns: Sequence[str], reader: Callable[[str], pq.ParquetFile]) -> pa.Table:
+        """Columns of one row group, checked. reader: opens a reader that returns INT96 times in a unit."""
+        table = reader("us").read_row_group(group, columns=list(columns), use_threads=False)
+        for name in self.int96.intersection(columns):
+            if name in self._int96_as_bytes:
+                i = table.column_names.index(name)
                 table = table.set_column(i, name, int96_times(table.column(i), name))
+            else:
+                check_int96(reader("s"), group, name)
         for column in set(self._dictionaries).intersection(columns):
             _check_indices(table[column])
         if self._has_exact_counts:
@@ -118,11 +128,13 @@ class OpenFile(ParsedFooter):
             raise ValueError(f"its columns have {table.num_rows} rows instead of {rows}")
         return table
 
-    def _reader_of_thread(self, file: InputFile) -> pq.ParquetFile:
-        """This thread's cached reader."""
-        reader: pq.ParquetFile | None = getattr(file.readers, "parquet", None)
+    def _reader_of_thread(self, file: InputFile, int96_unit: str) -> pq.ParquetFile:
+        """This thread's cached reader for a unit of INT96 times."""
+        name = f"parquet_{int96_unit}"
+        reader: pq.ParquetFile | None = getattr(file.readers, name, None)
         if reader is None:
-            reader = file.readers.parquet = self._open(file.native)
+            reader = self._open(file.native, int96_unit)
+            setattr(file.readers, name, reader)
         return reader
 
     def _reader_of_chunks(self, group: int, columns: Sequence[str]) -> ByteReader:
@@ -142,11 +154,13 @@ class OpenFile(ParsedFooter):
             stored = self._reader_of(group, [part for column in columns for part in column.byte_ranges])
             file = file_of_pages(stored, columns, schema)
             reader = _reader_of_pages(file, [n for n in names if n in self._dictionaries])
+            for name in self.int96.intersection(names) - self._int96_as_bytes:
+                check_int96(_reader_of_pages(file, [], "s"), 0, name)
             arrays = [reader.read_row_group(0, columns=[n], use_threads=False).column(0) for n in names]
             for data in arrays:
                 _check_indices(data)
             arrays = [
-                int96_times(data, name) if name in self.int96 else data
+                int96_times(data, name) if name in self._int96_as_bytes else data
                 for name, data in zip(names, arrays, strict=True)
             ]
             if any(len(data) != c.selection.lengths.sum() for data, c in zip(arrays, columns, strict=True)):
@@ -226,9 +240,11 @@ class OpenFile(ParsedFooter):
         return SourceError(f"cannot read row group {group} of {self.file.path}: {cause}")
 
 
-def _reader_of_pages(data: pa.Buffer, dictionaries: Sequence[str]) -> pq.ParquetFile:
+def _reader_of_pages(data: pa.Buffer, dictionaries: Sequence[str], int96_unit: str = "us") -> pq.ParquetFile:
     """A reader of a file that ``file_of_pages`` built."""
-    return pq.ParquetFile(pa.BufferReader(data), read_dictionary=list(dictionaries))
+    return pq.ParquetFile(
+        pa.BufferReader(data), read_dictionary=list(dictionaries), coerce_int96_timestamp_unit=int96_unit
+    )
 
 
 def _check_indices(column: pa.ChunkedArray) -> None:

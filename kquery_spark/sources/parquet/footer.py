@@ -2,8 +2,8 @@
 
 Arrow converts a decimal that is stored as INT32 or INT64 into 128-bit values, and the engine would convert these back into
 int64. If the footer lacks the decimal annotation, pyarrow returns the stored integers instead. Only the annotation is
-removed; all other bytes of the footer stay the same. INT96 times are declared as 12 bytes, because Arrow misreads some of
-them (``int96.py``). Format: parquet.thrift of apache/parquet-format, in Thrift's compact
+removed; all other bytes of the footer stay the same. INT96 times may be declared as 12 bytes, because Arrow
+misreads some of them (``int96.py``). Format: parquet.thrift of apache/parquet-format, in Thrift's compact
 protocol.
 """
 
@@ -68,32 +68,32 @@ def as_file(footer: bytes) -> bytes:
     return b"".join((footer, len(footer).to_bytes(4, "little"), MAGIC))
 
 
-def storage_metadata(footer: bytes) -> Any | None:
-    """The metadata with flat INT32 and INT64 decimals declared as integers, and flat INT96 times as bytes.
+def storage_metadata(footer: bytes, *, int96: bool) -> Any | None:
+    """The metadata with flat INT32 and INT64 decimals declared as integers; None if there are no such columns.
 
-    None if there are no such columns.
+    int96: whether flat INT96 times are declared as 12 bytes.
 
     Raises ValueError for a footer that does not follow the format.
     """
-    rewritten = with_storage_types(footer)
+    rewritten = with_storage_types(footer, int96=int96)
     return None if rewritten is None else pq.read_metadata(pa.BufferReader(MAGIC + as_file(rewritten)))
 
 
-def with_storage_types(footer: bytes) -> bytes | None:
+def with_storage_types(footer: bytes, *, int96: bool) -> bytes | None:
     """The serialized FileMetaData with the declarations of ``storage_metadata``; None if none differs."""
     cursor = _at_schema(footer)
     count = cursor.list_size()
     start = cursor.at
-    elements = _elements(cursor, count)
+    elements = _elements(cursor, count, int96)
     if not any(e.changed for e in elements):
         return None
     return b"".join((footer[:start], *(e.data for e in elements), footer[cursor.at :]))
 
 
-def flat_elements(footer: bytes) -> dict[str, bytes]:
+def flat_elements(footer: bytes, *, int96: bool) -> dict[str, bytes]:
     """The serialized SchemaElement of each flat column by name, as ``storage_metadata`` declares it."""
     cursor = _at_schema(footer)
-    return {e.name: e.data for e in _elements(cursor, cursor.list_size()) if e.is_flat}
+    return {e.name: e.data for e in _elements(cursor, cursor.list_size(), int96) if e.is_flat}
 
 
 def _at_schema(footer: bytes) -> Cursor:
@@ -115,7 +115,7 @@ class _Element:
     changed: bool
 
 
-def _elements(cursor: Cursor, count: int) -> list[_Element]:
+def _elements(cursor: Cursor, count: int, int96: bool) -> list[_Element]:
     """Parse the elements of the schema, which are stored in depth-first order of the schema tree.
 
     For the schema ``root(a, b(c))`` the list is root (2 children), a, b (1 child), c. ``open_groups`` is a stack with the
@@ -128,7 +128,7 @@ def _elements(cursor: Cursor, count: int) -> list[_Element]:
         values, name, fields = _element(cursor)
         children = values.get(_CHILDREN, 0)
         is_flat = len(open_groups) == 1 and values.get(_REPETITION) != _REPEATED and not children
-        rewritten = _in_storage_type(values, fields) if is_flat else None
+        rewritten = _in_storage_type(values, fields, int96) if is_flat else None
         data = cursor.data[start : cursor.at] if rewritten is None else rewritten
         elements.append(_Element(name, data, is_flat, rewritten is not None))
         if open_groups:
@@ -139,10 +139,10 @@ def _elements(cursor: Cursor, count: int) -> list[_Element]:
     return elements
 
 
-def _in_storage_type(values: dict[int, int], fields: list[Field]) -> bytes | None:
+def _in_storage_type(values: dict[int, int], fields: list[Field], int96: bool) -> bytes | None:
     """The serialized element with the type as which pyarrow reads it; None if that is the declared type."""
     unannotated = [f for f in fields if f[0] not in _ANNOTATION]
-    if values.get(_TYPE) == _INT96:
+    if int96 and values.get(_TYPE) == _INT96:
         fixed = [(_TYPE, I32, integer(_FIXED_LENGTH)), (_LENGTH, I32, integer(_INT96_BYTES))]
         return struct([*fixed, *(f for f in unannotated if f[0] > _LENGTH)])
     is_decimal = values.get(_CONVERTED_TYPE) == _DECIMAL and values.get(_TYPE) in _INTEGERS

@@ -1,25 +1,30 @@
-"""Converts INT96 times, which pyarrow reads as 12 bytes, to microseconds as Spark does.
+"""Reads INT96 times as Spark does.
 
-An INT96 time has 8 bytes of nanoseconds and 4 bytes of a Julian day number. Both are signed: some writers store times before
-1970 with negative nanoseconds. Arrow reads both as unsigned numbers, and day 0 as 1970-01-01.
+An INT96 time has 8 bytes of nanoseconds and 4 bytes of a Julian day number. Both are signed, but Arrow reads unsigned
+numbers, and day 0 as 1970-01-01. Parquet's Java library, which Spark uses, never writes negative nanoseconds. For its files,
+a second read in seconds detects the days that Arrow misreads, except for day 0. Some other writers store times before 1970
+with negative nanoseconds. From their files, pyarrow reads the 12 bytes, which takes a multiple of the time, and
+``int96_times`` converts them.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from kquery_spark.types.vector import own_bitmap, validity
 
-STORAGE = pa.binary(12)
 _PARTS = np.dtype([("nanos", "<i8"), ("day", "<i4")])
 _EPOCH_DAY = 2_440_588  # the Julian day number of 1970-01-01
 _MICROS_PER_DAY = 86_400_000_000
+_MAX_SECONDS = (2**63 - 1) // 1_000_000  # the largest time that fits into 64-bit microseconds
 _MAX_DAYS = 106_751_992  # from 1970-01-01 to the ends of 64-bit microseconds, rounded up
 
 
 def int96_times(data: pa.ChunkedArray, column: str) -> pa.ChunkedArray:
-    """Convert a column of type ``STORAGE``. Raises ValueError for times that exceed 64-bit microseconds."""
+    """Convert a column of 12 bytes. Raises ValueError for times that exceed 64-bit microseconds."""
     return pa.chunked_array([_times(chunk, column) for chunk in data.chunks], pa.timestamp("us"))
 
 
@@ -41,3 +46,17 @@ def _times(data: pa.Array, column: str) -> pa.Array:
     return pa.Array.from_buffers(
         pa.timestamp("us"), len(data), [bitmap, pa.py_buffer(times)], data.null_count, skipped
     )
+
+
+def check_int96(in_seconds: pq.ParquetFile, group: int, column: str) -> None:
+    """Raise ValueError for INT96 times with a negative day number, which Arrow reads as an unsigned one.
+
+    In microseconds these times overflow and look like any other. In seconds they do not overflow and are far outside
+    the range of 64-bit microseconds, so the column is read a second time in seconds.
+    """
+    seconds = in_seconds.read_row_group(group, columns=[column], use_threads=False).column(0)
+    last = pc.max(seconds.cast(pa.int64())).as_py()
+    if last is not None and last > _MAX_SECONDS:
+        raise ValueError(
+            f"column {column} has INT96 times before 4713 BC or past the year 285,000, which pyarrow misreads"
+        )

@@ -289,10 +289,8 @@ def _serialized_chunk(column: PagedColumn, dictionary: int | None, data: int, si
     dictionary, data: the offsets of the dictionary page and of the first data page. size: bytes of all pages together.
     """
     chunk = column.chunk
-    # the element declares INT96 times as bytes
-    physical_type = "FIXED_LEN_BYTE_ARRAY" if chunk.physical_type == "INT96" else chunk.physical_type
     values = [
-        (1, I32, integer(PHYSICAL_TYPES.index(physical_type))),
+        (1, I32, integer(PHYSICAL_TYPES.index(chunk.physical_type))),
         (2, LIST, listed(I32, [integer(e) for e in _ENCODINGS])),
         (3, LIST, listed(BINARY, [binary(column.name.encode())])),
         (4, I32, integer(CODECS[chunk.compression])),
