@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
-from kquery_spark.types.vector import Int64s
+from kquery_spark.types.vector import Int64s, narrow
 
 ROWS = 1 << 20
 _SEED = 20_260_101
@@ -60,11 +60,15 @@ def cases() -> Iterator[Case]:
                 yield Case(dtype, distinct=distinct, selected=selected)
         for selected in (1.0, 0.1, 0.01):
             yield Case(dtype, encoding="plain", distinct=0, selected=selected)
+    for dtype in ("int16", "boolean", "int96", "decimal"):
+        for nulls in (0.0, 0.02):
+            for selected in (1.0, 0.01):
+                yield Case(dtype, nulls=nulls, selected=selected)
     for dtype in ("int64", "string"):
         for nulls in (0.02, 0.5):
             for selected in (1.0, 0.01):
                 yield Case(dtype, nulls=nulls, selected=selected)
-        for codec in ("none", "zstd", "gzip"):
+        for codec in ("none", "zstd", "gzip", "lz4"):
             for selected in (1.0, 0.01):
                 yield Case(dtype, codec=codec, selected=selected)
         for group_rows in (10_000, 1_000_000):
@@ -84,6 +88,12 @@ def column(case: Case) -> pa.Array:
         return pa.array([f"value number {n}" for n in numbers], mask=mask)
     if case.dtype == "date":
         return pa.array(numbers.astype(np.int32), mask=mask).cast(pa.date32())
+    if case.dtype == "boolean":
+        return pa.array(numbers % 2 == 0, mask=mask)
+    if case.dtype == "int96":
+        return pa.array(numbers * 10**9, pa.timestamp("us"), mask=mask)
+    if case.dtype == "decimal":
+        return pa.array(numbers, mask=mask).cast(pa.decimal128(30, 2))
     return pa.array(numbers, mask=mask).cast(getattr(pa, {"double": "float64"}.get(case.dtype, case.dtype))())
 
 
@@ -98,6 +108,7 @@ def write(case: Case, directory: Path) -> Path:
         compression=case.codec,
         use_dictionary=case.encoding == "dictionary",
         column_encoding=split,
+        use_deprecated_int96_timestamps=case.dtype == "int96",
         dictionary_pagesize_limit=64 << 20,
     )
     return path
@@ -151,6 +162,10 @@ def readers(case: Case, path: Path) -> dict[str, Reader]:
             if case.dtype == "string"
             else "x - date '1970-01-01'"
             if case.dtype == "date"
+            else "epoch_us(x)"
+            if case.dtype == "int96"
+            else "x::INT"
+            if case.dtype == "boolean"
             else "x"
         )
         found["duckdb"] = lambda: connection.execute(
@@ -173,11 +188,14 @@ def check(case: Case, results: dict[str, Any]) -> None:
 
 
 def as_plain(data: pa.ChunkedArray) -> pa.Array:
-    """A column as one array of values."""
+    """A column as one array of values: times as microseconds, and decimals as unscaled integers."""
     array = pa.chunked_array(
         [pc.cast(c, c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in data.chunks]
     ).combine_chunks()
-    return array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
+    array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
+    if pa.types.is_timestamp(array.type):
+        return array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
+    return narrow(array) if pa.types.is_decimal(array.type) else array
 
 
 def measure(case: Case, directory: Path, rounds: int) -> dict[str, float]:

@@ -46,7 +46,9 @@ AS_STORED: Final = 0
 """Codec argument of ``page_table``: the chunk is not compressed."""
 SNAPPY: Final = 1
 """Codec argument of ``page_table``: pages may consist of one literal, which is used without decompression."""
-OTHER_CODEC: Final = 2
+LZ4: Final = 2
+"""Codec argument of ``page_table`` and ``decompress_pages``: pages are LZ4 blocks, the codec LZ4_RAW of Parquet."""
+OTHER_CODEC: Final = 3
 """Codec argument of ``page_table``: every page has to be decompressed."""
 
 DATA: Final = 0
@@ -63,3 +65,12 @@ RLE: Final = 3
 """``Encoding.RLE``."""
 RLE_DICTIONARY: Final = 8
 """``Encoding.RLE_DICTIONARY``: dictionary indices."""
+
+AS_IN_ARROW: Final = 0
+"""Layout of plain values: the file stores them as Arrow does, so that they are copied."""
+INT96: Final = 1
+"""Layout of plain values: times of 12 bytes, which are nanoseconds of the day and a Julian day number."""
+BIG_ENDIAN: Final = 2
+"""Layout of plain values: signed integers of 1 to 16 bytes, the most significant byte first."""
+BITS: Final = 3
+"""Layout of plain values: bits, which become bytes of 0 or 1."""

@@ -118,7 +118,8 @@ def test_any_runs_of_levels_and_indices_are_decoded(kernels, data):
 @pytest.mark.parametrize(("header", "is_sound"), [(0x05, True), (0x07, False)])
 def test_an_incomplete_packed_run_is_malformed(header: int, is_sound: bool) -> None:
     """Spark and pyarrow refuse a run whose bytes end early, even if the missing values belong to no row."""
-    from kquery_spark.kernels.loops.parquet_runs import unpack_flags, unpack_indices
+    from kquery_spark.kernels.loops.parquet_levels import unpack_flags
+    from kquery_spark.kernels.loops.parquet_runs import unpack_indices
 
     # two groups of eight ones, or three groups without the last byte
     data = np.array([header, 0xFF, 0xFF], np.uint8)

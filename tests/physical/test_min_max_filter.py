@@ -17,7 +17,7 @@ from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.physical.dynamic_filters import min_max
 from kquery_spark.physical.dynamic_filters.min_max import MIN_ROWS, GroupExtrema, MinMaxFilter
 from kquery_spark.physical.operators import AggregateExec, Phase, ScanExec, TaskContext
-from kquery_spark.sources.parquet import column_reader
+from kquery_spark.sources.parquet import flat_chunk
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
@@ -120,7 +120,7 @@ def test_the_answer_is_that_of_all_rows(
 ) -> None:
     if by_codes:
         assert FILE_LOOPS.compile_now() is not None
-        monkeypatch.setattr(column_reader, "_MIN_ROWS_PER_VALUE", 1)
+        monkeypatch.setattr(flat_chunk, "_MIN_ROWS_PER_VALUE", 1)
     else:
         monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: None)
     path = tmp_path / "t.parquet"

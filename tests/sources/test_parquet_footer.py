@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kquery_spark.sources.parquet.footer import plain_integers, read_footer, without_decimals
+from kquery_spark.sources.parquet.footer import read_footer, storage_metadata, with_storage_types
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.source import parquet_source
 from tests.sources.compare import assert_same, read_all
@@ -39,7 +40,7 @@ def path(tmp_path_factory):
 
 
 def test_only_flat_short_decimals_become_integers(path):
-    rewritten = plain_integers(read_footer(pa.memory_map(path))).schema.to_arrow_schema()
+    rewritten = storage_metadata(read_footer(pa.memory_map(path)), int96=True).schema.to_arrow_schema()
     before = pq.read_schema(path)
     changed = [f.name for f in before if rewritten.field(f.name).type != f.type]
     assert changed == ["d4", "d9", "d10", "d18"]
@@ -76,7 +77,23 @@ def test_a_wider_decimal_of_the_table_keeps_the_value(spark, tmp_path):
 def test_files_without_short_decimals_keep_their_footer(tmp_path):
     path = str(tmp_path / "f.parquet")
     pq.write_table(table().select(["d19", "d38", "nested", "id"]), path)
-    assert plain_integers(read_footer(pa.memory_map(path))) is None
+    assert storage_metadata(read_footer(pa.memory_map(path)), int96=True) is None
+
+
+def test_flat_int96_times_become_bytes(tmp_path):
+    path = str(tmp_path / "f.parquet")
+    times = pa.array([datetime(1960, 1, 1), None, datetime(2020, 1, 1)], pa.timestamp("us"))
+    pq.write_table(
+        pa.table({"t": times, "s": [{"x": 1}] * 3, "id": [1, 2, 3]}),
+        path,
+        use_deprecated_int96_timestamps=True,
+    )
+    rewritten = storage_metadata(read_footer(pa.memory_map(path)), int96=True).schema.to_arrow_schema()
+    assert rewritten.field("t").type == pa.binary(12)
+    assert rewritten.field("id").type == pa.int64()
+    assert storage_metadata(read_footer(pa.memory_map(path)), int96=False) is None
+    source = parquet_source([path])
+    assert open_file(source.files[0]).read(0, ["t", "id"]).column("t").combine_chunks().equals(times)
 
 
 @pytest.mark.parametrize("cut", [1, 7, 40, 200])
@@ -85,4 +102,4 @@ def test_a_footer_cut_short_is_an_error(path, cut):
         data = file.read()
     length = int.from_bytes(data[-8:-4], "little")
     with pytest.raises(ValueError, match="footer"):
-        without_decimals(data[-8 - length :][:cut])
+        with_storage_types(data[-8 - length :][:cut], int96=True)

@@ -2,8 +2,9 @@
 
 - ``memory``: unchecked loads and stores, as building blocks
 - ``footers``: parses footers; ``parquet_pages``: parses page headers
-- ``snappy``: decompresses pages that are stored as Snappy blocks
-- ``parquet_runs``: decodes runs of levels and indices; ``parquet_page_parts``: decodes the levels and indices of a page
+- ``parquet_codecs``: decompresses pages, which are blocks of ``snappy`` or ``lz4``; ``block_copies``: copies of both
+- ``parquet_runs``, ``parquet_levels``: decode runs of indices and levels; ``parquet_page_parts``: those of a page
+- ``parquet_plain``: converts values that the file stores in another layout than Arrow
 - ``parquet_indices``: decodes the indices of a chunk, or compares them with a selection while they are unpacked
 - ``parquet_values``, ``parquet_strings``: decode chunks to Arrow buffers
 - ``text``: splits lines of delimited text
@@ -11,7 +12,9 @@
 Only ``compiled.py`` imports this package.
 """
 
+from kquery_spark.kernels.loops.block_copies import PADDING
 from kquery_spark.kernels.loops.footers import scan
+from kquery_spark.kernels.loops.parquet_codecs import decompress_pages
 from kquery_spark.kernels.loops.parquet_indices import (
     decode_indices,
     decode_selected_indices,
@@ -20,24 +23,25 @@ from kquery_spark.kernels.loops.parquet_indices import (
     filter_selected_rows,
 )
 from kquery_spark.kernels.loops.parquet_pages import page_table
+from kquery_spark.kernels.loops.parquet_plain import plain_pages
 from kquery_spark.kernels.loops.parquet_strings import decode_strings
 from kquery_spark.kernels.loops.parquet_values import decode_values
-from kquery_spark.kernels.loops.snappy import SNAPPY_PADDING, decompress_snappy
 from kquery_spark.kernels.loops.text import SLACK, field_strings, separators
 
 __all__ = [
+    "PADDING",
     "SLACK",
-    "SNAPPY_PADDING",
     "decode_indices",
     "decode_selected_indices",
     "decode_strings",
     "decode_values",
-    "decompress_snappy",
+    "decompress_pages",
     "field_strings",
     "filter_chunk",
     "filter_indices",
     "filter_selected_rows",
     "page_table",
+    "plain_pages",
     "scan",
     "separators",
 ]

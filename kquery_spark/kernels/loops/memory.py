@@ -30,6 +30,18 @@ def load64(typing: Any, data: Any, at: Any) -> Any:
 
 
 @intrinsic
+def load64_big_endian(typing: Any, data: Any, at: Any) -> Any:
+    """Load the eight bytes from ``at`` on as a signed integer whose most significant byte comes first."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        pointer = builder.gep(array.data, [arguments[1]])
+        return builder.bswap(builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1))
+
+    return numba.types.int64(data, at), generate
+
+
+@intrinsic
 def store64(typing: Any, data: Any, at: Any, value: Any) -> Any:
     """Store a 64-bit integer in the eight bytes from ``at`` on."""
 

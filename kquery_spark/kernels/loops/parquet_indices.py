@@ -16,6 +16,7 @@ import numpy as np
 from numba import int64, uint8, uint16, uint64, uintp
 
 from kquery_spark.kernels.loops.memory import load64
+from kquery_spark.kernels.loops.parquet_levels import replace_rows_by_value_positions
 from kquery_spark.kernels.loops.parquet_page_parts import (
     are_stored,
     largest_number,
@@ -26,7 +27,7 @@ from kquery_spark.kernels.loops.parquet_page_parts import (
     read_levels,
 )
 from kquery_spark.kernels.loops.parquet_pages import Bytes
-from kquery_spark.kernels.loops.parquet_runs import filter_runs, replace_rows_by_value_positions
+from kquery_spark.kernels.loops.parquet_runs import filter_runs
 from kquery_spark.kernels.parquet_page_table import VALUES
 
 _ONE, _EIGHT = uintp(1), uintp(8)

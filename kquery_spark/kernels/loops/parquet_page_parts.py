@@ -16,10 +16,9 @@ import numba
 from numba import int64, uint8, uint64, uintp
 
 from kquery_spark.kernels.loops.memory import load32
+from kquery_spark.kernels.loops.parquet_levels import are_all_ones, unpack_flags
 from kquery_spark.kernels.loops.parquet_runs import (
     MAX_BITS,
-    are_all_ones,
-    unpack_flags,
     unpack_indices,
     unpack_indices_at,
 )

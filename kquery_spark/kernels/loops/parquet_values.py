@@ -14,7 +14,8 @@ Which loops run for a page depends on its NULLs and on the selection:
 
 Invariant: the loads and stores of ``memory.py`` have no bounds checks. Before each loop, the sizes, bit widths and the
 largest index are compared with the arrays. A function returns -1 or False if a check fails, and pyarrow then reads the
-chunk. Values are copied as four or eight bytes, whatever their type is, so that one compiled function serves all types.
+chunk. Values are copied as 1, 4, 8, or 16 bytes, whatever their type is, so that one compiled function serves all types.
+Values that Arrow stores otherwise are converted before, by ``parquet_plain.py``.
 """
 
 from __future__ import annotations
@@ -70,6 +71,11 @@ def _copy_entries(dictionary: Any, indices: Any, count: Any, width: Any, out: An
     elif width == 4:
         for i in range(count):
             store32(out, to + 4 * i, load32(dictionary, 4 * int64(indices[i])))
+    elif width == 16:
+        for i in range(count):
+            at = 16 * int64(indices[i])
+            store64(out, to + 16 * i, load64(dictionary, at))
+            store64(out, to + 16 * i + 8, load64(dictionary, at + 8))
     else:
         for i in range(count):
             store32(out, to + 4 * i, uint64(indices[i]))
@@ -190,9 +196,17 @@ def _copy_selected(
     if width == 8:
         for k in range(high - low):
             store64(out, to + 8 * k, load64(values, at + 8 * (rows[low + k] - first)))
-    else:
+    elif width == 4:
         for k in range(high - low):
             store32(out, to + 4 * k, load32(values, at + 4 * (rows[low + k] - first)))
+    elif width == 16:
+        for k in range(high - low):
+            value = at + 16 * (rows[low + k] - first)
+            store64(out, to + 16 * k, load64(values, value))
+            store64(out, to + 16 * k + 8, load64(values, value + 8))
+    else:
+        for k in range(high - low):
+            out[to + k] = values[at + rows[low + k] - first]
 
 
 @numba.njit
@@ -208,11 +222,22 @@ def _spread_to_rows(packed: Any, flags: Any, count: Any, width: Any, out: Any, t
             flag = int64(flags[i])
             store64(out, to + 8 * i, load64(packed, at) & uint64(-flag))
             at += 8 * flag
-    else:
+    elif width == 4:
         for i in range(count):
             flag = int64(flags[i])
             store32(out, to + 4 * i, load32(packed, at) & uint64(-flag))
             at += 4 * flag
+    elif width == 16:
+        for i in range(count):
+            flag = int64(flags[i])
+            store64(out, to + 16 * i, load64(packed, at) & uint64(-flag))
+            store64(out, to + 16 * i + 8, load64(packed, at + 8) & uint64(-flag))
+            at += 16 * flag
+    else:
+        for i in range(count):
+            flag = flags[i]
+            out[to + i] = packed[at] & (uint8(0) - flag)
+            at += int64(flag)
 
 
 @numba.njit(
@@ -235,7 +260,7 @@ def decode_values(
     """Decode the fixed-width values, or the dictionary indices, of a chunk; returns the number of NULLs, or -1.
 
     data, pages: the decompressed bytes and the table of the data pages. dictionary, entries: the dictionary's bytes and the
-    number of its values. width: the number of bytes of a value, 4 or 8; 0 for 32-bit dictionary indices. has_levels: whether
+    number of its values. width: the bytes of a value, 1, 4, 8, or 16; 0 for 32-bit dictionary indices. has_levels: whether
     the column can be NULL. is_selected: whether ``rows``, positions in rising order, are read instead of all rows. valid:
     receives a flag for each row if the column can be NULL. out: receives the values, zero for NULL. Returns -1 for malformed
     pages and other encodings.

@@ -18,7 +18,9 @@ from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.dictionary_column import Indices
 from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.parquet.chunk_pages import ChunkPages
-from kquery_spark.sources.parquet.column_reader import ColumnReader, FlatChunk, flat_chunk
+from kquery_spark.sources.parquet.column_reader import ColumnReader
+from kquery_spark.sources.parquet.flat_chunk import FlatChunk, flat_chunk
+from kquery_spark.sources.parquet.int96 import check_int96, int96_times
 from kquery_spark.sources.parquet.pages import PagedColumn, file_of_pages
 from kquery_spark.sources.parquet.parsed_footer import ParsedFooter
 from kquery_spark.sources.parquet.stored_chunks import StoredChunks, range_of
@@ -28,8 +30,9 @@ from kquery_spark.sources.prefetch.fetched_pieces import FetchedPieces
 from kquery_spark.sources.prefetch.fetching import Release
 from kquery_spark.sources.prefetch.read_counts import count_read
 from kquery_spark.types import names as t
+from kquery_spark.types.vector import narrow
 
-_MAX_SECONDS = (2**63 - 1) // 1_000_000  # the largest time that fits into 64-bit microseconds
+_BIT_TYPES = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64(), 128: pa.binary(16)}
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,13 @@ class OpenFile(ParsedFooter):
         self._chunks = StoredChunks(self.metadata, self._paths)
         self._fetched = FetchedPieces(file)
         self.pages = ChunkPages(
-            file, self.metadata, self.schema, self._flat, lambda: self._footer, self._reader_of_chunks
+            file,
+            self.metadata,
+            self.schema,
+            self._flat,
+            lambda: self._footer,
+            bool(self._int96_as_bytes),
+            self._reader_of_chunks,
         )
 
     def _open(self, file: Any, int96_unit: str = "us") -> pq.ParquetFile:
@@ -104,8 +113,12 @@ class OpenFile(ParsedFooter):
     def _read(self, group: int, columns: Sequence[str], reader: Callable[[str], pq.ParquetFile]) -> pa.Table:
         """Columns of one row group, checked. reader: opens a reader that returns INT96 times in a unit."""
         table = reader("us").read_row_group(group, columns=list(columns), use_threads=False)
-        for column in self.int96.intersection(columns):
-            _check_int96(reader("s"), group, column)
+        for name in self.int96.intersection(columns):
+            if name in self._int96_as_bytes:
+                i = table.column_names.index(name)
+                table = table.set_column(i, name, int96_times(table.column(i), name))
+            else:
+                check_int96(reader("s"), group, name)
         for column in set(self._dictionaries).intersection(columns):
             _check_indices(table[column])
         if self._has_exact_counts:
@@ -141,11 +154,15 @@ class OpenFile(ParsedFooter):
             stored = self._reader_of(group, [part for column in columns for part in column.byte_ranges])
             file = file_of_pages(stored, columns, schema)
             reader = _reader_of_pages(file, [n for n in names if n in self._dictionaries])
-            for name in self.int96.intersection(names):
-                _check_int96(_reader_of_pages(file, [], "s"), 0, name)
+            for name in self.int96.intersection(names) - self._int96_as_bytes:
+                check_int96(_reader_of_pages(file, [], "s"), 0, name)
             arrays = [reader.read_row_group(0, columns=[n], use_threads=False).column(0) for n in names]
             for data in arrays:
                 _check_indices(data)
+            arrays = [
+                int96_times(data, name) if name in self._int96_as_bytes else data
+                for name, data in zip(names, arrays, strict=True)
+            ]
             if any(len(data) != c.selection.lengths.sum() for data, c in zip(arrays, columns, strict=True)):
                 raise ValueError("its pages have other numbers of rows than its page index says")
             return arrays
@@ -206,9 +223,13 @@ class OpenFile(ParsedFooter):
         ``len(values)`` is the index of NULL. Raises SourceError for a corrupt chunk.
         """
         # compares bit patterns instead of numbers, so that NaN equals NaN and -0.0 differs from 0.0
-        bits = pa.int32() if values.type.bit_width == 32 else pa.int64()
-        data = self.read(group, [column]).column(0).combine_chunks().view(bits)
-        indices = pc.index_in(data, value_set=pa.concat_arrays([values.view(bits), pa.nulls(1, bits)]))
+        bits = _BIT_TYPES[values.type.bit_width]
+        data = self.read(group, [column]).column(0).combine_chunks()
+        if pa.types.is_decimal(data.type) and pa.types.is_integer(values.type):
+            data = narrow(data)
+        indices = pc.index_in(
+            data.view(bits), value_set=pa.concat_arrays([values.view(bits), pa.nulls(1, bits)])
+        )
         if indices.null_count:
             raise self._unreadable(group, ValueError(f"column {column} has values that its dictionary lacks"))
         positions: Indices = indices.to_numpy().astype(np.uint16)
@@ -234,17 +255,3 @@ def _check_indices(column: pa.ChunkedArray) -> None:
         ).as_py()  # as unsigned integers, negative ones are large
         if highest is not None and highest >= len(chunk.dictionary):
             raise ValueError("a page has indices that its dictionary lacks")
-
-
-def _check_int96(in_seconds: pq.ParquetFile, group: int, column: str) -> None:
-    """Raise ValueError for INT96 times with a negative day number, which Arrow reads as an unsigned one.
-
-    In microseconds these times overflow and look like any other. In seconds they do not overflow and are far outside
-    the range of 64-bit microseconds, so the column is read a second time in seconds.
-    """
-    seconds = in_seconds.read_row_group(group, columns=[column], use_threads=False).column(0)
-    last = pc.max(seconds.cast(pa.int64())).as_py()
-    if last is not None and last > _MAX_SECONDS:
-        raise ValueError(
-            f"column {column} has INT96 times before 4713 BC or past the year 285,000, which pyarrow misreads"
-        )

@@ -1,8 +1,9 @@
-"""Parses the parts of a Parquet footer that pyarrow hides, and rewrites footers so that short decimals are read as integers.
+"""Parses the parts of a Parquet footer that pyarrow hides, and rewrites footers so that pyarrow returns stored values.
 
 Arrow converts a decimal that is stored as INT32 or INT64 into 128-bit values, and the engine would convert these back into
 int64. If the footer lacks the decimal annotation, pyarrow returns the stored integers instead. Only the annotation is
-removed; all other bytes of the footer stay the same. Format: parquet.thrift of apache/parquet-format, in Thrift's compact
+removed; all other bytes of the footer stay the same. INT96 times may be declared as 12 bytes, because Arrow
+misreads some of them (``int96.py``). Format: parquet.thrift of apache/parquet-format, in Thrift's compact
 protocol.
 """
 
@@ -14,7 +15,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kquery_spark.sources.parquet.thrift_compact import Cursor, Field, struct
+from kquery_spark.sources.parquet.thrift_compact import I32, Cursor, Field, integer, struct
 from kquery_spark.sources.prefetch.byte_ranges import ByteReader
 
 MAGIC = b"PAR1"
@@ -31,10 +32,11 @@ PHYSICAL_TYPES = (
 TAIL_BYTES = 8  # footer length and magic
 _END_BYTES = 64 << 10
 _SCHEMA = 2  # of FileMetaData
-_TYPE, _REPETITION, _NAME, _CHILDREN, _CONVERTED_TYPE = 1, 3, 4, 5, 6  # of SchemaElement
+_TYPE, _LENGTH, _REPETITION, _NAME, _CHILDREN, _CONVERTED_TYPE = 1, 2, 3, 4, 5, 6  # of SchemaElement
 _ANNOTATION = (_CONVERTED_TYPE, 7, 8, 10)  # field ids of converted type, scale, precision, logical type
 _REPEATED = 2  # FieldRepetitionType.REPEATED
-_INTEGERS = (1, 2)  # Type.INT32, Type.INT64
+_INTEGERS, _INT96, _FIXED_LENGTH = (1, 2), 3, 7  # Type.INT32 and Type.INT64, INT96, FIXED_LEN_BYTE_ARRAY
+_INT96_BYTES = 12
 _DECIMAL = 5  # ConvertedType.DECIMAL
 
 
@@ -66,30 +68,32 @@ def as_file(footer: bytes) -> bytes:
     return b"".join((footer, len(footer).to_bytes(4, "little"), MAGIC))
 
 
-def plain_integers(footer: bytes) -> Any | None:
+def storage_metadata(footer: bytes, *, int96: bool) -> Any | None:
     """The metadata with flat INT32 and INT64 decimals declared as integers; None if there are no such columns.
+
+    int96: whether flat INT96 times are declared as 12 bytes.
 
     Raises ValueError for a footer that does not follow the format.
     """
-    rewritten = without_decimals(footer)
+    rewritten = with_storage_types(footer, int96=int96)
     return None if rewritten is None else pq.read_metadata(pa.BufferReader(MAGIC + as_file(rewritten)))
 
 
-def without_decimals(footer: bytes) -> bytes | None:
-    """The serialized FileMetaData without the decimal annotations of integer columns; None if there are none."""
+def with_storage_types(footer: bytes, *, int96: bool) -> bytes | None:
+    """The serialized FileMetaData with the declarations of ``storage_metadata``; None if none differs."""
     cursor = _at_schema(footer)
     count = cursor.list_size()
     start = cursor.at
-    elements = _elements(cursor, count)
+    elements = _elements(cursor, count, int96)
     if not any(e.changed for e in elements):
         return None
     return b"".join((footer[:start], *(e.data for e in elements), footer[cursor.at :]))
 
 
-def flat_elements(footer: bytes) -> dict[str, bytes]:
-    """The serialized SchemaElement of each flat column by name, with INT32 and INT64 decimals as integers."""
+def flat_elements(footer: bytes, *, int96: bool) -> dict[str, bytes]:
+    """The serialized SchemaElement of each flat column by name, as ``storage_metadata`` declares it."""
     cursor = _at_schema(footer)
-    return {e.name: e.data for e in _elements(cursor, cursor.list_size()) if e.is_flat}
+    return {e.name: e.data for e in _elements(cursor, cursor.list_size(), int96) if e.is_flat}
 
 
 def _at_schema(footer: bytes) -> Cursor:
@@ -111,7 +115,7 @@ class _Element:
     changed: bool
 
 
-def _elements(cursor: Cursor, count: int) -> list[_Element]:
+def _elements(cursor: Cursor, count: int, int96: bool) -> list[_Element]:
     """Parse the elements of the schema, which are stored in depth-first order of the schema tree.
 
     For the schema ``root(a, b(c))`` the list is root (2 children), a, b (1 child), c. ``open_groups`` is a stack with the
@@ -124,9 +128,9 @@ def _elements(cursor: Cursor, count: int) -> list[_Element]:
         values, name, fields = _element(cursor)
         children = values.get(_CHILDREN, 0)
         is_flat = len(open_groups) == 1 and values.get(_REPETITION) != _REPEATED and not children
-        changed = is_flat and _is_integer_decimal(values)
-        data = _without_annotation(fields) if changed else cursor.data[start : cursor.at]
-        elements.append(_Element(name, data, is_flat, changed))
+        rewritten = _in_storage_type(values, fields, int96) if is_flat else None
+        data = cursor.data[start : cursor.at] if rewritten is None else rewritten
+        elements.append(_Element(name, data, is_flat, rewritten is not None))
         if open_groups:
             open_groups[-1] -= 1
         open_groups.append(children)
@@ -135,12 +139,14 @@ def _elements(cursor: Cursor, count: int) -> list[_Element]:
     return elements
 
 
-def _is_integer_decimal(values: dict[int, int]) -> bool:
-    return values.get(_CONVERTED_TYPE) == _DECIMAL and values.get(_TYPE) in _INTEGERS
-
-
-def _without_annotation(fields: list[Field]) -> bytes:
-    return struct(f for f in fields if f[0] not in _ANNOTATION)
+def _in_storage_type(values: dict[int, int], fields: list[Field], int96: bool) -> bytes | None:
+    """The serialized element with the type as which pyarrow reads it; None if that is the declared type."""
+    unannotated = [f for f in fields if f[0] not in _ANNOTATION]
+    if int96 and values.get(_TYPE) == _INT96:
+        fixed = [(_TYPE, I32, integer(_FIXED_LENGTH)), (_LENGTH, I32, integer(_INT96_BYTES))]
+        return struct([*fixed, *(f for f in unannotated if f[0] > _LENGTH)])
+    is_decimal = values.get(_CONVERTED_TYPE) == _DECIMAL and values.get(_TYPE) in _INTEGERS
+    return struct(unannotated) if is_decimal else None
 
 
 def _element(cursor: Cursor) -> tuple[dict[int, int], str, list[Field]]:

@@ -41,7 +41,7 @@ from kquery_spark.types.vector import Int64s
 _HEADER_BYTES = 1 << 9
 _MAX_HEADER_BYTES = 1 << 20
 _MAX_PAGE_NUMBER = (1 << 31) - 1  # largest size or value count: page headers have 32-bit integers
-CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "ZSTD": 6}  # without LZ4, a name that two formats share
+CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "ZSTD": 6, "LZ4": 7}  # pyarrow's LZ4 is LZ4_RAW
 _ENCODINGS = (PLAIN, RLE, RLE_DICTIONARY)  # a formality: readers use the encodings in the page headers
 _VERSION = 2
 _ARROW_SCHEMA = b"ARROW:schema"

@@ -25,7 +25,7 @@ from kquery_spark.sources.parquet.calendar import (
     time_leaves,
 )
 from kquery_spark.sources.parquet.checked_footer import checked_reader
-from kquery_spark.sources.parquet.footer import plain_integers, read_footer
+from kquery_spark.sources.parquet.footer import read_footer, storage_metadata
 from kquery_spark.sources.parquet.leaves import Leaf, column_leaves, may_exceed_type
 
 _DICTIONARY_BYTES_PER_VALUE = 3.0
@@ -80,6 +80,11 @@ class ParsedFooter:
         return str(self.metadata.created_by).startswith("parquet-mr")
 
     @cached_property
+    def _int96_as_bytes(self) -> set[str]:
+        """The flat columns with INT96 times that may have negative nanoseconds, which pyarrow misreads."""
+        return set() if self.by_parquet_java else self.int96.intersection(self._flat)
+
+    @cached_property
     def shared_paths(self) -> set[str]:
         """Paths that several leaves share, for example field ``b`` of struct ``a`` and a column named ``a.b``."""
         return {path for path, count in Counter(leaf.path for leaf in self._leaves).items() if count > 1}
@@ -104,14 +109,17 @@ class ParsedFooter:
 
     @cached_property
     def _physical(self) -> Any:
-        """The metadata that readers get: decimals of up to 18 digits are declared as integers, which the engine uses."""
-        if not any(pa.types.is_decimal(field.type) and field.type.precision <= 18 for field in self.schema):
+        """The metadata that readers get, in which ``storage_metadata`` may have replaced types."""
+        short = any(pa.types.is_decimal(field.type) and field.type.precision <= 18 for field in self.schema)
+        if not short and not self._int96_as_bytes:
             return self.metadata
-        return (self._footer and plain_integers(self._footer)) or self.metadata
+        return (
+            self._footer and storage_metadata(self._footer, int96=bool(self._int96_as_bytes))
+        ) or self.metadata
 
     @cached_property
     def _stored_schema(self) -> pa.Schema:
-        """The Arrow schema that readers return, with short decimals as integers."""
+        """The Arrow schema that readers return, with short decimals as integers and ``_int96_as_bytes``."""
         schema: pa.Schema = self._physical.schema.to_arrow_schema()
         return schema
 

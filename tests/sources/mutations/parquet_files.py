@@ -37,6 +37,7 @@ _DELTAS = {
     "f": "BYTE_STREAM_SPLIT",
     "d": "BYTE_STREAM_SPLIT",
 }
+_INT96 = {"use_deprecated_int96_timestamps": True}
 _ALL_PAGES: Mapping[str, Any] = {
     "write_page_index": True,
     "data_page_size": 256,
@@ -52,6 +53,7 @@ def _make(directory: Path) -> list[Pristine]:
         "plain_snappy": (flat, {"compression": "snappy", "use_dictionary": False}),
         "gzip_v2": (flat, {"compression": "gzip", "data_page_version": "2.0"}),
         "zstd_index": (flat, {"compression": "zstd", **_ALL_PAGES}),
+        "lz4": (flat, {"compression": "lz4", "use_dictionary": False}),
         "lz4_v2": (flat, {"compression": "lz4", "data_page_version": "2.0"}),
         "none_v2": (flat, {"compression": "none", "data_page_version": "2.0"}),
         "deltas": (flat, {"use_dictionary": False, "column_encoding": _DELTAS, "data_page_version": "2.0"}),
@@ -61,10 +63,12 @@ def _make(directory: Path) -> list[Pristine]:
         "checksums": (flat, {"write_page_checksum": True, "store_schema": True}),
         "nested": (nested, {"compression": "none"}),
         "nested_v2": (nested, {"compression": "zstd", "data_page_version": "2.0", **_ALL_PAGES}),
-        "int96": (times, {"use_deprecated_int96_timestamps": True}),
+        "int96": (times, _INT96),
+        "int96_v2": (times, {**_INT96, "use_dictionary": False, "data_page_version": "2.0"}),
         "times": (times, {"compression": "none"}),
         "decimals": (_decimals(), {"store_decimal_as_integer": True}),
         "long_decimals": (_decimals(), {"compression": "none"}),
+        "long_decimals_lz4": (_decimals(), {"compression": "lz4", "use_dictionary": False}),
         "wide": (wide, {"row_group_size": 80, "compression": "none"}),
     }
     return [_written(directory, name, *files[name]) for name in files]
@@ -89,12 +93,14 @@ def _flat() -> pa.Table:
         {
             "k": _keys(),
             "big": pa.array([i * 10**12 - 7 for i in rows]),
+            "short": pa.array([i * 13 if i % 10 else None for i in rows], pa.uint16()),
             "small": pa.array([i % 100 for i in rows], pa.int8()),
             "s": pa.array([f"string {i % 20}" if i % 5 else None for i in rows]),
             "b": pa.array([bytes([i % 256]) * (i % 4) for i in rows]),
             "f": pa.array(np.arange(_ROWS, dtype=np.float32) / 3),
             "d": pa.array([None if i % 3 else i / 7 for i in rows]),
             "flag": pa.array([i % 3 == 0 for i in rows]),
+            "maybe": pa.array([None if i % 4 == 0 else i % 3 == 0 for i in rows]),
             "day": pa.array([dt.date(2020, 1, 1) + dt.timedelta(i) for i in rows]),
             "m": pa.array([Decimal(i).scaleb(-2) for i in rows], pa.decimal128(9, 2)),
         }
@@ -134,7 +140,7 @@ def _decimals() -> pa.Table:
         values = [Decimal(i * 10 ** (digits - 4)).scaleb(-2) if i % 9 else None for i in range(_ROWS)]
         return pa.array(values, pa.decimal128(digits, 2))
 
-    return pa.table({"k": _keys(), **{f"m{digits}": decimals(digits) for digits in (7, 18, 38)}})
+    return pa.table({"k": _keys(), **{f"m{digits}": decimals(digits) for digits in (7, 18, 26, 38)}})
 
 
 def _wide() -> pa.Table:
@@ -195,12 +201,12 @@ def _prepare() -> None:
     """Lets dictionary indices and single pages be read of small row groups, too."""
     from kquery_spark.kernels.compiled import FILE_LOOPS
     from kquery_spark.physical import split_columns
-    from kquery_spark.sources.parquet import chunk_pages, column_reader
+    from kquery_spark.sources.parquet import chunk_pages, flat_chunk
     from kquery_spark.sources.parquet.file import OpenFile
 
     FILE_LOOPS.compile_now()
     split_columns._MIN_INDEXED_ROWS = 0
-    column_reader._MIN_ROWS_PER_VALUE = 1
+    flat_chunk._MIN_ROWS_PER_VALUE = 1
     OpenFile.loops_are_faster = lambda self, group, column: True  # type: ignore[method-assign]
     chunk_pages._MIN_PAGED_ROWS = 0
 

@@ -1,4 +1,4 @@
-"""The kernel decompresses Snappy blocks like pyarrow, detects damaged blocks, and never writes outside of its output."""
+"""The kernel decompresses Snappy and LZ4 blocks like pyarrow, detects damaged blocks, and never writes outside of its output."""
 
 from __future__ import annotations
 
@@ -17,23 +17,26 @@ from kquery_spark.kernels.parquet_page_table import (
     DATA_V2,
     KIND,
     LEVEL_BYTES,
+    LZ4,
     PAGE_FIELDS,
     RAW_SIZE,
     SIZE,
+    SNAPPY,
 )
 
 _UNTOUCHED = 0xA5
+CODECS = {"snappy": SNAPPY, "lz4_raw": LZ4}
 
 
-def decompress(kernels: ModuleType, stored: bytes, raw_size: int) -> bytes | None:
+def decompress(kernels: ModuleType, stored: bytes, raw_size: int, codec: int = SNAPPY) -> bytes | None:
     """Decompress one block that follows other bytes of a chunk; None for a damaged block. Other bytes must not change."""
     before = 5
     data = np.frombuffer(b"\x01" * before + stored, np.uint8)
     page = np.zeros((1, PAGE_FIELDS), np.int64)
     page[0, [BODY, SIZE, RAW_SIZE, COMPRESSED]] = before, len(stored), raw_size, 1
-    output_size = raw_size + kernels.SNAPPY_PADDING
+    output_size = raw_size + kernels.PADDING
     memory = np.full(output_size + 64, _UNTOUCHED, np.uint8)
-    is_sound = kernels.decompress_snappy(data, page, np.ones(1, np.bool_), memory[:output_size])
+    is_sound = kernels.decompress_pages(codec, data, page, np.ones(1, np.bool_), memory[:output_size])
     assert (memory[output_size:] == _UNTOUCHED).all()
     return memory[:raw_size].tobytes() if is_sound else None
 
@@ -84,6 +87,53 @@ def test_literals_and_copies(kernels: ModuleType, stored: str, expected: bytes |
     assert expected is None or decompress_with_pyarrow(block, size) == expected
 
 
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        ("50 61 62 63 64 65", b"abcde"),
+        ("26 61 62 02 00 50 63 64 65 66 67", b"abababababab" + b"cdefg"),
+        ("F0 01" + " 61" * 16, b"a" * 16),  # a literal with a long size, and a copy with one
+        ("1F 61 01 00 01 50 62 63 64 65 66", b"a" * 21 + b"bcdef"),
+        ("1F 61 01 00 FF 00 50 62 63 64 65 66", b"a" * 275 + b"bcdef"),
+        ("26 61 62 03 00 50 63 64 65 66 67", None),  # an offset before the first byte, and an offset of zero
+        ("26 61 62 00 00 50 63 64 65 66 67", None),
+        ("25 61 62 02 00 50 63 64 65 66 67", None),  # one raw byte less than expected
+        ("27 61 62 02 00 50 63 64 65 66 67", None),
+        ("26 61 62 02 00 50 63 64 65 66 67 00", None),  # bytes after the end
+        ("26 61 62 02 00 50 63 64 65 66", None),  # a truncated literal
+        ("26 61 62 02 00", None),  # a copy at the end
+        ("26 61 62 02 00 40 63 64 65 66", None),  # a last literal of four bytes
+        ("F0", None),
+        ("F0 FF", None),
+        ("", None),
+    ],
+)
+def test_sequences_of_lz4(kernels: ModuleType, stored: str, expected: bytes | None):
+    block = bytes.fromhex(stored)
+    size = 17 if expected is None else len(expected)
+    assert decompress(kernels, block, size, LZ4) == expected
+    assert expected is None or bytes(pa.decompress(block, size, codec="lz4_raw", asbytes=True)) == expected
+
+
+def test_damaged_blocks_of_lz4_are_refused_or_give_the_bytes_of_pyarrow(kernels: ModuleType):
+    """pyarrow also accepts blocks that are too short, and copies from the current position; the reader refuses them."""
+    random = np.random.default_rng(4)
+    data = b"".join(random.bytes(int(n)) * 3 for n in random.integers(1, 30, 40)) + bytes(500)
+    stored = pa.compress(data, "lz4_raw", asbytes=True)
+    accepted = 0
+    for _ in range(5_000):
+        damaged = bytearray(stored)
+        for at in random.integers(0, len(damaged), random.integers(1, 4)):
+            damaged[at] = random.integers(0, 256)
+        if random.random() < 0.2:
+            del damaged[random.integers(0, len(damaged)) :]
+        found = decompress(kernels, bytes(damaged), len(data), LZ4)
+        if found is not None:
+            assert found == pa.decompress(bytes(damaged), len(data), codec="lz4_raw", asbytes=True)
+        accepted += found is not None
+    assert 500 < accepted < 4_000
+
+
 @settings(max_examples=300, deadline=None)
 @given(
     st.lists(
@@ -97,9 +147,11 @@ def test_literals_and_copies(kernels: ModuleType, stored: str, expected: bytes |
 )
 def test_any_bytes_are_decompressed(kernels: ModuleType, parts: list[bytes]):
     data = b"".join(parts)
-    stored = pa.compress(data, "snappy", asbytes=True)
-    assert decompress(kernels, stored, len(data)) == data
-    assert decompress(kernels, stored, len(data) + 1) is None
+    for name, codec in CODECS.items():
+        stored = pa.compress(data, name, asbytes=True)
+        if data:  # pages without bytes are not decompressed
+            assert decompress(kernels, stored, len(data), codec) == data
+        assert decompress(kernels, stored, len(data) + 1, codec) is None
 
 
 def test_large_blocks_are_decompressed(kernels: ModuleType):
@@ -109,7 +161,8 @@ def test_large_blocks_are_decompressed(kernels: ModuleType):
         random.bytes(300_000),
         b"".join(random.bytes(7) * int(n) for n in random.integers(1, 40, 3_000)),
     ):
-        assert decompress(kernels, pa.compress(data, "snappy", asbytes=True), len(data)) == data
+        for name, codec in CODECS.items():
+            assert decompress(kernels, pa.compress(data, name, asbytes=True), len(data), codec) == data
 
 
 def test_damaged_blocks_give_the_same_result_as_in_pyarrow(kernels: ModuleType):
@@ -140,13 +193,13 @@ def test_the_pages_that_are_needed_are_decompressed_one_after_the_other(kernels:
     data = np.frombuffer(b"".join(stored), np.uint8)
     table, is_needed = pages.copy(), np.array([True, False, True, True])
     size = sum(len(p) for p, needed in zip(parts, is_needed, strict=True) if needed)
-    out = np.empty(size + kernels.SNAPPY_PADDING, np.uint8)
-    assert kernels.decompress_snappy(data, table, is_needed, out)
+    out = np.empty(size + kernels.PADDING, np.uint8)
+    assert kernels.decompress_pages(SNAPPY, data, table, is_needed, out)
     assert out[:size].tobytes() == parts[0] + parts[2] + parts[3]
     assert table[:, BODY].tolist() == [0, len(parts[0]), len(parts[0]), len(parts[0]) + len(parts[2])]
     assert table[:, SIZE].tolist() == [len(parts[0]), 0, len(parts[2]), len(parts[3])]
     for column, value in ((SIZE, len(data) + 1), (BODY, -1), (RAW_SIZE, size), (LEVEL_BYTES, 10_000)):
         wrong = pages.copy()
         wrong[2, column] = value
-        assert not kernels.decompress_snappy(data, wrong, is_needed, out), column
-    assert not kernels.decompress_snappy(data, pages.copy(), is_needed, out[:-1])
+        assert not kernels.decompress_pages(SNAPPY, data, wrong, is_needed, out), column
+    assert not kernels.decompress_pages(SNAPPY, data, pages.copy(), is_needed, out[:-1])

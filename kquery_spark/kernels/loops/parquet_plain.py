@@ -1,0 +1,179 @@
+"""Converts plain values whose layout differs from Arrow's, page by page, before ``parquet_values.py`` decodes them.
+
+``plain_pages`` copies the pages of a chunk. Levels and dictionary indices stay as they are. The values are converted:
+
+    INT96        8 bytes nanoseconds of the day, 4 bytes Julian day   -->  8 bytes microseconds since 1970
+    BIG_ENDIAN   1 to 16 bytes, the most significant one first        -->  8 or 16 bytes, the least significant one first
+    BITS         1 bit, or runs of one-bit integers                   -->  1 byte
+
+The values of a dictionary page are converted in the same way.
+
+Invariant: the loads and stores of ``memory.py`` have no bounds checks. Before each loop, the number of values is limited to
+those whose bytes the page has, and compared with the room in the output. ``decode_values`` compares this number with the
+number of values that the page must have. A result of False lets pyarrow read the chunk, which reports the damage.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import int64, uint64, uintp
+
+from kquery_spark.kernels.loops.memory import (
+    copy_bytes,
+    load32,
+    load64,
+    load64_big_endian,
+    store64,
+)
+from kquery_spark.kernels.loops.parquet_levels import unpack_bits, unpack_flags
+from kquery_spark.kernels.loops.parquet_page_parts import are_stored, largest_number, page_parts, read_levels
+from kquery_spark.kernels.loops.parquet_pages import Bytes
+from kquery_spark.kernels.parquet_page_table import (
+    BIG_ENDIAN,
+    BITS,
+    BODY,
+    ENCODING,
+    INT96,
+    LEVEL_BYTES,
+    PLAIN,
+    RLE,
+    SIZE,
+    VALUES,
+)
+
+_INT96_BYTES = 12
+_SIZE_BYTES = 4  # of the size before Boolean runs
+_EPOCH_DAY = 2_440_588  # the Julian day number of 1970-01-01
+_MICROS_PER_DAY = 86_400_000_000
+# For these days, and for nanoseconds below 2^63, the microseconds fit into 64 bits.
+_MAX_DAY = _EPOCH_DAY + 106_000_000
+
+
+@numba.njit
+def _int96_times(data: Any, at: Any, count: Any, out: Any, to: Any) -> Any:
+    """Convert INT96 times to microseconds; False for days below 1, negative nanoseconds, and late times.
+
+    These are rare. They are converted by ``sources/parquet/int96.py``, as if the loops could not read the chunk.
+    """
+    invalid = uint64(0)
+    for i in range(count):
+        nanos, day = load64(data, at + 12 * i), load32(data, at + 12 * i + 8)
+        invalid |= (nanos | (day - uint64(1)) | (uint64(_MAX_DAY) - day)) >> uint64(63)
+        micros = (day - uint64(_EPOCH_DAY)) * uint64(_MICROS_PER_DAY) + nanos // uint64(1000)
+        store64(out, to + 8 * i, micros)
+    return invalid == uint64(0)
+
+
+@numba.njit
+def _first_word(data: Any, at: Any, stored: Any) -> Any:
+    """Load a big-endian integer of fewer than eight bytes, byte by byte, to the upper end of a word."""
+    word = uint64(0)
+    for i in range(stored):
+        word = (word << uint64(8)) | uint64(data[at + i])
+    return int64(word << uint64(64 - 8 * stored))
+
+
+@numba.njit
+def _big_endian_integers(data: Any, at: Any, count: Any, stored: Any, width: Any, out: Any, to: Any) -> Any:
+    """Convert big-endian integers of ``stored`` bytes to ``width`` bytes; False if one does not fit.
+
+    The last eight bytes of an integer are loaded as one word. If it has fewer bytes, the word begins before the integer, and
+    a shift removes the foreign bytes; only at the start of the array there may be none to load.
+    """
+    overflow = int64(0)
+    if stored <= 8:
+        unused = 64 - 8 * stored
+        for i in range(count):
+            end = at + (i + 1) * stored
+            word = (
+                load64_big_endian(data, end - 8) << unused
+                if end >= 8
+                else _first_word(data, end - stored, stored)
+            )
+            store64(out, to + width * i, word >> unused)
+            if width == 16:
+                store64(out, to + width * i + 8, word >> 63)
+        return True
+    unused = 128 - 8 * stored
+    for i in range(count):
+        start = at + i * stored
+        high, low = load64_big_endian(data, start) >> unused, load64_big_endian(data, start + stored - 8)
+        store64(out, to + width * i, low)
+        if width == 16:
+            store64(out, to + width * i + 8, high)
+        else:
+            overflow |= high ^ (low >> 63)
+    return overflow == 0
+
+
+@numba.njit
+def _bits(data: Any, at: Any, end: Any, encoding: Any, valid_rows: Any, out: Any, to: Any) -> Any:
+    """Convert the Boolean values of a page to bytes; False for malformed pages."""
+    if encoding == PLAIN:
+        count = min(valid_rows, 8 * (end - at))
+        unpack_bits(data, uintp(at), uintp(count), out, uintp(to))
+        return count == valid_rows
+    if end - at < _SIZE_BYTES:
+        return valid_rows == 0
+    size = int64(load32(data, at))
+    at += _SIZE_BYTES
+    if size > end - at:
+        return False
+    return unpack_flags(data, uintp(at), uintp(at + size), out[to : to + valid_rows]) >= 0
+
+
+@numba.njit(
+    numba.boolean(
+        Bytes, int64[:, ::1], numba.boolean[::1], numba.boolean, int64, int64, int64, numba.uint8[::1]
+    ),
+    cache=True,
+    nogil=True,
+)
+def plain_pages(
+    data: Any, pages: Any, is_needed: Any, has_levels: Any, layout: Any, stored: Any, width: Any, out: Any
+) -> Any:
+    """Copy the needed pages to ``out`` with converted values, and make the page table point there; False for other pages.
+
+    data, pages: the decompressed bytes and the table of the data pages. is_needed: a flag for each page; the other pages get
+    the size 0. has_levels: whether the column has definition levels. layout: that of the values, ``INT96``, ``BIG_ENDIAN``,
+    or ``BITS``. stored, width: the bytes of a value in the page and in ``out``. out: has room for the bytes of the needed
+    pages and, in addition, for all of their values.
+    """
+    if not are_stored(data, pages) or not 0 < stored <= 16 or (width < stored < 9):
+        return False
+    flags = np.empty(largest_number(pages, VALUES) if layout == BITS else int64(0), np.uint8)
+    to = int64(0)
+    for number in range(len(pages)):
+        page = pages[number]
+        if not is_needed[number]:
+            page[BODY], page[SIZE], page[LEVEL_BYTES] = to, 0, 0
+            continue
+        begin, values = page[BODY], page[VALUES]
+        at, end, level_at, level_end = page_parts(data, page, has_levels)
+        if at < 0 or to + page[SIZE] + values * width > len(out):
+            return False
+        page[BODY] = to
+        is_converted = page[ENCODING] == PLAIN or (layout == BITS and page[ENCODING] == RLE)
+        copied = (at if is_converted else end) - begin
+        copy_bytes(out, to, data, begin, copied)
+        to += copied
+        if is_converted:
+            count = min(values, (end - at) // stored)
+            if layout == INT96:
+                is_sound = stored == _INT96_BYTES and width == 8 and _int96_times(data, at, count, out, to)
+            elif layout == BIG_ENDIAN:
+                is_sound = (width == 8 or width == 16) and _big_endian_integers(
+                    data, at, count, stored, width, out, to
+                )
+            else:
+                count = read_levels(data, level_at, level_end, has_levels, flags[:values])
+                is_sound = width == 1 and count >= 0 and _bits(data, at, end, page[ENCODING], count, out, to)
+            if not is_sound:
+                return False
+            page[ENCODING] = PLAIN
+            to += count * width
+        page[SIZE] = to - page[BODY]
+    return True

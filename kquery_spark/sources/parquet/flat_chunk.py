@@ -1,0 +1,176 @@
+"""Describes the column chunks that the compiled loops can read, and how their values are stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.kernels.parquet_page_table import AS_IN_ARROW, BIG_ENDIAN, BITS, INT96
+from kquery_spark.sources.parquet.page_codecs import CODECS, DECOMPRESSED_AS_FAST, DECOMPRESSED_BY_LOOPS
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange
+
+_WIDTHS = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
+_NUMBERS = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_date32,
+    pa.types.is_time,
+    pa.types.is_timestamp,
+)
+_INT96_BYTES = 12
+_MAX_DECIMAL_BYTES, _MAX_NARROW_DIGITS = 16, 18
+INDEX_ENCODINGS = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
+# The encodings that the footer of a readable chunk may list. Old writers list BIT_PACKED for the repetition levels, although
+# flat columns have none.
+_ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED", *INDEX_ENCODINGS}
+_MAX_HEADER_BYTES = 1 << 12  # more than the headers of the pages of a short chunk take
+# indices are uint16, and the index after the last value stands for NULL
+_MAX_DICTIONARY_VALUES = (1 << 16) - 1
+# with fewer rows per value, decoding the dictionary and testing its values costs too much
+_MIN_ROWS_PER_VALUE = 32
+
+
+class ValueLayout(NamedTuple):
+    """How fixed-width values are stored and decoded.
+
+    dtype: the type of the decoded array. stored: the bytes of a plain value in the file, 1 for bits. kind: ``AS_IN_ARROW``,
+    or how ``plain_pages`` converts the values. width: the bytes of a value that ``decode_values`` writes.
+    """
+
+    dtype: pa.DataType
+    stored: int
+    kind: int = AS_IN_ARROW
+    width: int = 0
+
+    def array(self, count: int, validity: pa.Buffer | None, nulls: int, values: Any) -> pa.Array:
+        """Return the array of decoded values. values: a buffer with ``width`` bytes for each."""
+        if self.kind == BITS:
+            values = pa.py_buffer(np.packbits(np.frombuffer(values, np.uint8), bitorder="little"))
+        elif self.dtype.bit_width < 8 * self.width:
+            narrow = np.dtype(f"i{self.dtype.bit_width // 8}")
+            values = pa.py_buffer(np.frombuffer(values, np.int32).astype(narrow))
+        return pa.Array.from_buffers(self.dtype, count, [validity, values], nulls)
+
+
+INDICES = ValueLayout(pa.int32(), 4)
+"""The layout of dictionary indices: width 0 makes ``decode_values`` write the indices."""
+
+
+@dataclass(frozen=True)
+class FlatChunk:
+    """A flat column of one row group.
+
+    byte_range: the position of the chunk in its file. raw_size: bytes of its pages after decompression, headers included.
+    dtype: the Arrow type to return, a dictionary type for strings that are read as indices. layout: how the values are
+    stored; None for strings. has_levels: whether the column has definition levels, so that rows can be NULL.
+    has_dictionary: whether any page stores dictionary indices. rows: the number of rows in the row group.
+    """
+
+    byte_range: ByteRange
+    raw_size: int
+    codec: str
+    dtype: pa.DataType
+    layout: ValueLayout | None
+    has_levels: bool
+    has_dictionary: bool
+    rows: int
+
+    @property
+    def max_dictionary_values(self) -> int:
+        """The largest number of distinct values for which conditions are evaluated on the dictionary."""
+        return min(_MAX_DICTIONARY_VALUES, self.rows // _MIN_ROWS_PER_VALUE)
+
+    @property
+    def may_have_small_dictionary(self) -> bool:
+        """False if the footer shows that ``dictionary_values`` would return None, so that the chunk need not be read for it.
+
+        If the dictionary is small enough and all pages store indices, the raw bytes of the chunk are the values of the
+        dictionary, the bit-packed indices, and levels and headers, for which one byte for each row is plenty.
+        """
+        if not self.has_dictionary or self.layout is None:
+            return False
+        count = self.max_dictionary_values
+        dictionary_bytes = count * self.layout.stored
+        index_bytes = self.rows * count.bit_length() // 8
+        return bool(self.raw_size <= dictionary_bytes + index_bytes + self.rows + _MAX_HEADER_BYTES)
+
+    @property
+    def loops_are_faster(self) -> bool:
+        """True if the loops decode all rows of the chunk in less time than pyarrow, as ``benchmarks.scan`` measures it.
+
+        If only some rows are selected, the loops are faster for every chunk.
+        """
+        if pa.types.is_dictionary(self.dtype):
+            return True
+        if self.layout is None:
+            return self.codec in DECOMPRESSED_BY_LOOPS and self.has_dictionary
+        return self.codec in DECOMPRESSED_AS_FAST or self.has_levels or self.layout.kind != AS_IN_ARROW
+
+
+def flat_chunk(
+    chunk: Any, leaf: Any, dtype: pa.DataType, rows: int, byte_range: ByteRange
+) -> FlatChunk | None:
+    """Describe a chunk for the loops; None for nested columns and for types and codecs that the loops do not read.
+
+    chunk, leaf: pyarrow's metadata of the chunk and of the column. dtype: the type that pyarrow gives the column.
+    """
+    dtype, codec, levels = _with_offsets(dtype), chunk.compression, leaf.max_definition_level
+    is_flat = leaf.max_repetition_level == 0 and levels <= 1 and chunk.num_values == rows
+    if not is_flat or codec not in CODECS or not _ENCODINGS.issuperset(chunk.encodings):
+        return None
+    layout = _layout(leaf, dtype)
+    if layout is None and not (leaf.physical_type == "BYTE_ARRAY" and _is_string(dtype)):
+        return None
+    has_dictionary = not INDEX_ENCODINGS.isdisjoint(chunk.encodings)
+    return FlatChunk(
+        byte_range,
+        chunk.total_uncompressed_size,
+        codec,
+        dtype if layout is None else layout.dtype,
+        layout,
+        levels == 1,
+        has_dictionary,
+        rows,
+    )
+
+
+def _layout(leaf: Any, dtype: pa.DataType) -> ValueLayout | None:
+    """The layout of the values of a column; None for strings and for types that the loops do not read."""
+    physical_type = leaf.physical_type
+    if physical_type in _WIDTHS:
+        width = _WIDTHS[physical_type]
+        is_narrow = width == 4 and pa.types.is_integer(
+            dtype
+        )  # the file stores 8-bit and 16-bit integers in 32 bits
+        is_number = any(is_type(dtype) for is_type in _NUMBERS) and (
+            is_narrow or dtype.bit_width == 8 * width
+        )
+        return ValueLayout(dtype, width, AS_IN_ARROW, width) if is_number else None
+    if physical_type == "INT96":
+        return ValueLayout(pa.timestamp("us"), _INT96_BYTES, INT96, 8)
+    if physical_type == "BOOLEAN":
+        return ValueLayout(dtype, 1, BITS, 1)
+    is_decimal = physical_type == "FIXED_LEN_BYTE_ARRAY" and pa.types.is_decimal128(dtype)
+    if is_decimal and leaf.length <= _MAX_DECIMAL_BYTES:
+        is_narrow = dtype.precision <= _MAX_NARROW_DIGITS  # the engine uses the unscaled integers
+        return ValueLayout(
+            pa.int64() if is_narrow else dtype, leaf.length, BIG_ENDIAN, 8 if is_narrow else 16
+        )
+    return None
+
+
+def _with_offsets(dtype: pa.DataType) -> pa.DataType:
+    """Replace string views and binary views, which the engine does not use, by strings and binaries with offsets."""
+    if pa.types.is_dictionary(dtype):
+        return pa.dictionary(dtype.index_type, _with_offsets(dtype.value_type))
+    if pa.types.is_string_view(dtype):
+        return pa.string()
+    return pa.binary() if pa.types.is_binary_view(dtype) else dtype
+
+
+def _is_string(dtype: pa.DataType) -> bool:
+    value_type = dtype.value_type if pa.types.is_dictionary(dtype) else dtype
+    return bool(pa.types.is_string(value_type) or pa.types.is_binary(value_type))
