@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -45,11 +46,18 @@ _MAX_CODES_PER_ROW = 4
 
 
 @dataclass(frozen=True)
-class Codes:
-    """One code per row, each from 0 to ``cardinality - 1``."""
+class ColumnCodes:
+    """One code per row, each from 0 to ``cardinality - 1``. Those of a dictionary may be narrower than int64."""
+
+    values: npt.NDArray[np.signedinteger]
+    cardinality: int
+
+
+@dataclass(frozen=True)
+class Codes(ColumnCodes):
+    """One int64 code per row, each from 0 to ``cardinality - 1``."""
 
     values: Int64s
-    cardinality: int
 
 
 def check_key_type(dtype: pa.DataType) -> None:
@@ -84,7 +92,7 @@ def normalized_bits(data: pa.Array) -> pa.Array:
     return pa.array(bits, mask=None if valid is None else ~valid)
 
 
-def encode(vector: Vector) -> Codes:
+def encode(vector: Vector) -> ColumnCodes:
     """Return the codes of one key column. NULL has a code of its own."""
     integers = native_integers(vector)
     if integers is not None:
@@ -142,11 +150,13 @@ def _encode_range(data: pa.Array) -> Codes | None:
     return Codes(codes, high - low + 2)
 
 
-def _encode_dictionary(data: pa.Array) -> Codes:
+def _encode_dictionary(data: pa.Array) -> ColumnCodes:
     # A dictionary can contain duplicates, for example after upper() was applied to it.
     distinct = data.dictionary.dictionary_encode("encode")
     indices = data.indices
-    codes = indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = indices.fill_null(0).to_numpy(zero_copy_only=False)
+    if not np.issubdtype(codes.dtype, np.signedinteger):
+        codes = codes.astype(np.int64)
     if len(distinct.dictionary) < len(distinct) or distinct.dictionary.null_count:
         codes = distinct.indices.to_numpy(zero_copy_only=False).astype(np.int64)[codes]
         null_code = _index_of_null(distinct.dictionary)
@@ -155,8 +165,8 @@ def _encode_dictionary(data: pa.Array) -> Codes:
     cardinality = max(len(distinct.dictionary), null_code + 1)
     valid = validity(indices)
     if valid is not None:
-        codes = np.where(valid, codes, null_code)
-    return Codes(codes, cardinality)
+        codes = np.where(valid, codes, np.int64(null_code))  # the indices may be too narrow for this code
+    return ColumnCodes(codes, cardinality)
 
 
 def _index_of_null(dictionary: pa.Array) -> int:
@@ -185,7 +195,7 @@ def _encode_values(data: pa.Array) -> Codes:
     )
 
 
-def pack(columns: Sequence[Codes], num_rows: int) -> Codes:
+def pack(columns: Sequence[ColumnCodes], num_rows: int) -> Codes:
     """Combine several code columns to one. Codes are compressed if the product of the cardinalities would be too large."""
     if not columns:
         return Codes(np.zeros(num_rows, np.int64), 1)
@@ -198,15 +208,20 @@ def pack(columns: Sequence[Codes], num_rows: int) -> Codes:
             packed = compress(packed)
             if packed.cardinality * column.cardinality >= _MAX_CARDINALITY:
                 column = compress(column)
-        packed = Codes(
-            packed.values * column.cardinality + column.values, packed.cardinality * column.cardinality
-        )
-    return packed
+        codes = np.multiply(packed.values, np.int64(column.cardinality), dtype=np.int64)
+        codes += column.values
+        packed = Codes(codes, packed.cardinality * column.cardinality)
+    return _widened(packed)
 
 
-def compress(codes: Codes) -> Codes:
+def _widened(codes: ColumnCodes) -> Codes:
+    return Codes(codes.values.astype(np.int64, copy=False), codes.cardinality)
+
+
+def compress(codes: ColumnCodes) -> Codes:
     """Renumber the codes from 0 to the number of distinct codes minus 1. Equal rows stay equal, and sorted codes sorted."""
-    groups = _sorted_groups(codes) or _hashed_groups(codes)
+    wide = _widened(codes)
+    groups = _sorted_groups(wide) or _hashed_groups(wide)
     return Codes(groups.ids, max(1, groups.count))
 
 

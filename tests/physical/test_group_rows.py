@@ -146,3 +146,26 @@ def test_compress_keeps_sorted_codes_sorted(high: int) -> None:
     assert len(set(zip(found.values.tolist(), ids.tolist(), strict=True))) == len(known)
     in_order = compress(Codes(np.sort(values), high))
     np.testing.assert_array_equal(in_order.values, np.sort(ids))
+
+
+@pytest.mark.parametrize("index_type", [pa.int8(), pa.uint8(), pa.int16(), pa.int32(), pa.int64()])
+@pytest.mark.parametrize("nulls", [False, True])
+def test_dictionaries_with_narrow_indices(index_type: pa.DataType, nulls: bool) -> None:
+    """128 values use all int8 indices, so NULL and combined codes need more bits."""
+    size = 20_000
+    random = np.random.default_rng(3)
+    mask = random.random(size) < 0.1 if nulls else None
+    indices = [pa.array(random.integers(0, 128, size), index_type, mask=mask) for _ in range(3)]
+    values = pa.array([f"value {i}" for i in range(128)])
+    columns = [pa.DictionaryArray.from_arrays(index, values) for index in indices]
+    vectors = [Vector(pa.string(), column) for column in columns]
+    for count in (1, 2, 3):
+        check(group_rows(vectors[:count], size), *columns[:count])
+    check(group_rows([vectors[0], Vector(pa.int64(), pa.array(range(size)))], size), pa.array(range(size)))
+
+
+@pytest.mark.parametrize("index_type", [pa.int8(), pa.int32()])
+def test_dictionaries_with_duplicates_and_null(index_type: pa.DataType) -> None:
+    indices = pa.array([0, 1, 2, 3, None, 4, 2, 0] * 600, index_type)
+    column = pa.DictionaryArray.from_arrays(indices, pa.array(["a", "b", "a", None, "c"]))
+    check(group_rows([Vector(pa.string(), column)], len(column)), column)
