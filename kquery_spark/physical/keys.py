@@ -28,6 +28,7 @@ from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.equal_rows import first_equal_rows
 from kquery_spark.kernels.hash_index import row_numbers
 from kquery_spark.kernels.ordered_bytes import can_order, ordered_bytes
+from kquery_spark.physical.dependent_keys import are_determined, comparable_values
 from kquery_spark.types import names as t
 from kquery_spark.types.units import INT64_MIN
 from kquery_spark.types.vector import Int64s, Vector, slots, validity
@@ -43,6 +44,9 @@ _MAX_COUNTED_CODES = (
 )
 # Up to this number of possible codes per row, an array with one entry per code is faster than a hash table.
 _MAX_CODES_PER_ROW = 4
+_MIN_COMPARED_ROWS = (
+    1024  # for fewer rows, keys are encoded without testing whether other keys determine them
+)
 
 
 @dataclass(frozen=True)
@@ -250,7 +254,7 @@ class Groups:
 def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
     """Number the groups of the key columns. Without keys there is exactly one group, even for no rows.
 
-    The methods, in this order:
+    Strings that the other keys determine are compared instead of encoded (``dependent_keys``). The methods, in this order:
 
     1. Sorted codes, as in files that were written in the order of the key: each run of equal codes is a group.
     2. A few groups that nearly all occur in the first rows: one lookup per row (``_few_groups``).
@@ -261,7 +265,20 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
     """
     if not keys:
         return Groups(np.zeros(num_rows, np.int64), 1, np.zeros(1, np.int64))
-    codes = pack([encode(k) for k in keys], num_rows)
+    compared = [comparable_values(k, num_rows) for k in keys]
+    encoded = [encode(k) for k, values in zip(keys, compared, strict=True) if values is None]
+    others = [values for values in compared if values is not None]
+    if others and encoded and num_rows >= _MIN_COMPARED_ROWS:
+        groups = _numbered_groups(pack(encoded, num_rows))
+        if are_determined(others, groups.ids, groups.first_rows):
+            return groups
+        encoded = [Codes(groups.ids, groups.count)]
+    encoded += [encode(k) for k, values in zip(keys, compared, strict=True) if values is not None]
+    return _numbered_groups(pack(encoded, num_rows))
+
+
+def _numbered_groups(codes: Codes) -> Groups:
+    num_rows = len(codes.values)
     groups = _sorted_groups(codes) or _few_groups(codes)
     if groups is not None:
         return groups

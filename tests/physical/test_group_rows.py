@@ -169,3 +169,52 @@ def test_dictionaries_with_duplicates_and_null(index_type: pa.DataType) -> None:
     indices = pa.array([0, 1, 2, 3, None, 4, 2, 0] * 600, index_type)
     column = pa.DictionaryArray.from_arrays(indices, pa.array(["a", "b", "a", None, "c"]))
     check(group_rows([Vector(pa.string(), column)], len(column)), column)
+
+
+def dependent_strings(ids: np.ndarray, dtype: pa.DataType) -> list[pa.Array]:
+    """Return a column of strings that the ids determine, and one with a few differences of the same length."""
+    values = [None if i % 11 == 0 else b"" if i % 13 == 0 else b"%060d" % i for i in ids.tolist()]
+    changed = list(values)
+    for row in range(0, len(ids), 1500):
+        changed[row] = b"x" * len(values[row] or b"xy")
+    return [pa.array(v, pa.binary()).cast(dtype) for v in (values, changed)]
+
+
+@pytest.mark.parametrize("dtype", [pa.string(), pa.binary()])
+@pytest.mark.parametrize("distinct", [40, 3000, 9000, 10**6])
+def test_strings_that_other_keys_determine(distinct: int, dtype: pa.DataType) -> None:
+    """All numbers of rows per group, including those for which the strings are encoded."""
+    random = np.random.default_rng(distinct)
+    ids = random.integers(0, distinct, 9000)
+    key = pa.array(ids, mask=ids % 17 == 0)
+    name, changed = dependent_strings(ids, dtype)
+    independent = random_integers(4, 9000, nulls=True).cast(pa.string()).cast(dtype)
+    check(group(key, name), key, name)
+    check(group(name, key), name, key)
+    check(group(key, changed), key, changed)
+    check(group(key, name, changed, independent), key, name, changed, independent)
+    check(group(name, changed), name, changed)
+
+
+def test_determined_strings_are_not_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[pa.DataType] = []
+    encode = keys_module.encode
+    monkeypatch.setattr(keys_module, "encode", lambda key: encoded.append(key.dtype) or encode(key))
+    ids = np.random.default_rng(0).integers(0, 6000, 9000)
+    name, changed = dependent_strings(ids, pa.string())
+    group(pa.array(ids), name)
+    assert encoded == [pa.int64()]
+    group(pa.array(ids), changed)
+    assert encoded == [pa.int64(), pa.int64(), pa.string()]
+
+
+@pytest.mark.parametrize("index_type", [pa.int16(), pa.uint16(), pa.int32()])
+def test_large_dictionaries_that_other_keys_determine(index_type: pa.DataType) -> None:
+    """Two indices of the dictionary have the same value, so rows with different indices may be one group."""
+    ids = np.random.default_rng(0).integers(0, 5000, 9000)
+    values = pa.array([f"value {i}" for i in range(4999)] + ["value 0"])
+    key = pa.array(np.where(ids == 4999, 0, ids))
+    for index in (pa.array(ids, index_type), pa.array(ids, index_type, mask=ids % 5 == 0)):
+        column = pa.DictionaryArray.from_arrays(index, values)
+        groups = group_rows([Vector(pa.int64(), key), Vector(pa.string(), column)], len(ids))
+        check(groups, key, column)
