@@ -134,6 +134,12 @@ def test_each_scan_is_filtered_by_its_own_column(compiled: bool) -> None:
     assert sorted(f.split()[0] for f in filters[LINES_ID]) == ["order", "shop"]
 
 
+def test_the_filter_that_drops_most_rows_runs_first() -> None:
+    """The lines have two splits of four rows. All rows of the first one pass the shop's filter, so it runs second then."""
+    _, filters = run(with_shops(lines_with_orders()))
+    assert filters[LINES_ID] == ["shop 5/6", "order 5/8"]
+
+
 def test_a_semi_join_filters_and_an_anti_join_does_not() -> None:
     rows, filters = run(with_shops(lines_with_orders(), JoinKind.SEMI))
     assert sorted(rows) == [row[:4] for row in EXPECTED]
