@@ -1,4 +1,4 @@
-"""Sort order and runs of int64 values, which dominate sorting, grouping by many keys and building join tables.
+"""Sort order and runs of int64 values, which dominate sorting and building join tables.
 
 numpy sorts integers with vector instructions in 5 to 10 ns each, but its ``argsort`` takes 50 to 100 ns. So a value and its
 row number are packed into one integer, and these integers are sorted. For example, the values 7, 5, 7 need two bits for a
@@ -87,11 +87,6 @@ def distinct_values(values: Int64s) -> Int64s:
     """Return the distinct values in order. The hash table of ``np.unique`` takes ten times as long for large arrays."""
     values = values if is_sorted(values) else np.sort(values)
     return values.take(run_starts(values))
-
-
-def first_rows(values: Int64s) -> Int64s:
-    """Return the rows, in ascending order, whose value does not occur in an earlier row."""
-    return np.sort(runs(values).firsts)
 
 
 def is_sorted(values: Int64s) -> bool:

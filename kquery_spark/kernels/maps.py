@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError
 from kquery_spark.kernels.elements import Mask, cast_nullability, list_offsets, value_ranks
-from kquery_spark.kernels.integer_order import first_rows
+from kquery_spark.kernels.equal_rows import first_rows
 from kquery_spark.kernels.ordered_bytes import normalize_zeros
 from kquery_spark.kernels.utf8 import replace_malformed
 from kquery_spark.types import names as t

@@ -8,8 +8,8 @@ their bytes. Several columns are combined to one int64 like the digits of a numb
     12   'y'    2                       1                       5
     10   'y'    0                       1                       1
 
-If the combined codes would exceed int64, they are first replaced by their ranks among the codes that occur (``compress``).
-The groups are then numbered by one of four methods, from the fastest to the most general (``group_rows``).
+If the combined codes would exceed int64, they are first replaced by dense numbers of the codes that occur (``compress``).
+The groups are then numbered by one of five methods, from the fastest to the most general (``group_rows``).
 """
 
 from __future__ import annotations
@@ -18,13 +18,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import Unsupported
 from kquery_spark.kernels import integer_order
+from kquery_spark.kernels.equal_rows import first_equal_rows
+from kquery_spark.kernels.hash_index import row_numbers
 from kquery_spark.kernels.ordered_bytes import can_order, ordered_bytes
+from kquery_spark.physical.dependent_keys import are_determined, comparable_values
 from kquery_spark.types import names as t
 from kquery_spark.types.units import INT64_MIN
 from kquery_spark.types.vector import Int64s, Vector, slots, validity
@@ -35,16 +39,29 @@ _MAX_SEARCHED_GROUPS = 4  # up to this number of groups that the sample lacks, e
 # With at most this number of groups in the sample, it probably has nearly all groups.
 _MAX_SAMPLE_GROUPS = 256
 _MAX_SCANNED_CODES = 65536  # with more possible codes, the sample is not used to find a few groups
-# Up to this number of possible codes, rows are counted by code; for more, see ``group_rows``.
-_MIN_COUNTED_CODES = 4096
+_MAX_COUNTED_CODES = (
+    4096  # up to this number of possible codes, rows are counted by code before groups are numbered
+)
+# Up to this number of possible codes per row, an array with one entry per code is faster than a hash table.
+_MAX_CODES_PER_ROW = 4
+_MIN_COMPARED_ROWS = (
+    1024  # for fewer rows, keys are encoded without testing whether other keys determine them
+)
 
 
 @dataclass(frozen=True)
-class Codes:
-    """One code per row, each from 0 to ``cardinality - 1``."""
+class ColumnCodes:
+    """One code per row, each from 0 to ``cardinality - 1``. Those of a dictionary may be narrower than int64."""
+
+    values: npt.NDArray[np.signedinteger]
+    cardinality: int
+
+
+@dataclass(frozen=True)
+class Codes(ColumnCodes):
+    """One int64 code per row, each from 0 to ``cardinality - 1``."""
 
     values: Int64s
-    cardinality: int
 
 
 def check_key_type(dtype: pa.DataType) -> None:
@@ -79,7 +96,7 @@ def normalized_bits(data: pa.Array) -> pa.Array:
     return pa.array(bits, mask=None if valid is None else ~valid)
 
 
-def encode(vector: Vector) -> Codes:
+def encode(vector: Vector) -> ColumnCodes:
     """Return the codes of one key column. NULL has a code of its own."""
     integers = native_integers(vector)
     if integers is not None:
@@ -137,11 +154,13 @@ def _encode_range(data: pa.Array) -> Codes | None:
     return Codes(codes, high - low + 2)
 
 
-def _encode_dictionary(data: pa.Array) -> Codes:
+def _encode_dictionary(data: pa.Array) -> ColumnCodes:
     # A dictionary can contain duplicates, for example after upper() was applied to it.
     distinct = data.dictionary.dictionary_encode("encode")
     indices = data.indices
-    codes = indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = indices.fill_null(0).to_numpy(zero_copy_only=False)
+    if not np.issubdtype(codes.dtype, np.signedinteger):
+        codes = codes.astype(np.int64)
     if len(distinct.dictionary) < len(distinct) or distinct.dictionary.null_count:
         codes = distinct.indices.to_numpy(zero_copy_only=False).astype(np.int64)[codes]
         null_code = _index_of_null(distinct.dictionary)
@@ -150,8 +169,8 @@ def _encode_dictionary(data: pa.Array) -> Codes:
     cardinality = max(len(distinct.dictionary), null_code + 1)
     valid = validity(indices)
     if valid is not None:
-        codes = np.where(valid, codes, null_code)
-    return Codes(codes, cardinality)
+        codes = np.where(valid, codes, np.int64(null_code))  # the indices may be too narrow for this code
+    return ColumnCodes(codes, cardinality)
 
 
 def _index_of_null(dictionary: pa.Array) -> int:
@@ -180,7 +199,7 @@ def _encode_values(data: pa.Array) -> Codes:
     )
 
 
-def pack(columns: Sequence[Codes], num_rows: int) -> Codes:
+def pack(columns: Sequence[ColumnCodes], num_rows: int) -> Codes:
     """Combine several code columns to one. Codes are compressed if the product of the cardinalities would be too large."""
     if not columns:
         return Codes(np.zeros(num_rows, np.int64), 1)
@@ -193,16 +212,21 @@ def pack(columns: Sequence[Codes], num_rows: int) -> Codes:
             packed = compress(packed)
             if packed.cardinality * column.cardinality >= _MAX_CARDINALITY:
                 column = compress(column)
-        packed = Codes(
-            packed.values * column.cardinality + column.values, packed.cardinality * column.cardinality
-        )
-    return packed
+        codes = np.multiply(packed.values, np.int64(column.cardinality), dtype=np.int64)
+        codes += column.values
+        packed = Codes(codes, packed.cardinality * column.cardinality)
+    return _widened(packed)
 
 
-def compress(codes: Codes) -> Codes:
-    """Renumber the codes from 0 to the number of distinct codes minus 1. Equal rows stay equal."""
-    code_runs = integer_order.runs(codes.values)
-    return Codes(code_runs.ids(), max(1, len(code_runs.starts)))
+def _widened(codes: ColumnCodes) -> Codes:
+    return Codes(codes.values.astype(np.int64, copy=False), codes.cardinality)
+
+
+def compress(codes: ColumnCodes) -> Codes:
+    """Renumber the codes from 0 to the number of distinct codes minus 1. Equal rows stay equal, and sorted codes sorted."""
+    wide = _widened(codes)
+    groups = _sorted_groups(wide) or _hashed_groups(wide)
+    return Codes(groups.ids, max(1, groups.count))
 
 
 @dataclass(frozen=True)
@@ -230,26 +254,52 @@ class Groups:
 def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
     """Number the groups of the key columns. Without keys there is exactly one group, even for no rows.
 
-    The methods, in this order:
+    Strings that the other keys determine are compared instead of encoded (``dependent_keys``). The methods, in this order:
 
     1. Sorted codes, as in files that were written in the order of the key: each run of equal codes is a group.
     2. A few groups that nearly all occur in the first rows: one lookup per row (``_few_groups``).
-    3. Many possible codes in comparison with the rows: sort the codes and find the runs.
-    4. Otherwise: count the rows of each code, and number the codes that occur.
+    3. Few possible codes: count the rows of each code, and number the codes that occur.
+    4. Up to ``_MAX_CODES_PER_ROW`` possible codes per row: find the first row of each code in an array with one entry
+       per code, and number the codes that occur (``_direct_groups``).
+    5. Otherwise: find the first row of each code in a hash table (``_hashed_groups``).
     """
     if not keys:
         return Groups(np.zeros(num_rows, np.int64), 1, np.zeros(1, np.int64))
-    codes = pack([encode(k) for k in keys], num_rows)
-    if integer_order.is_sorted(codes.values):
-        starts = integer_order.run_starts(codes.values)
-        sizes = np.diff(starts, append=num_rows)
-        return Groups(integer_order.run_ids(starts, num_rows), len(starts), starts, sizes)
-    few = _few_groups(codes)
-    if few is not None:
-        return few
-    if codes.cardinality > max(_MIN_COUNTED_CODES, num_rows // 2):
-        code_runs = integer_order.runs(codes.values)
-        return Groups(code_runs.ids(), len(code_runs.starts), code_runs.firsts, code_runs.lengths)
+    compared = [comparable_values(k, num_rows) for k in keys]
+    encoded = [encode(k) for k, values in zip(keys, compared, strict=True) if values is None]
+    others = [values for values in compared if values is not None]
+    if others and encoded and num_rows >= _MIN_COMPARED_ROWS:
+        groups = _numbered_groups(pack(encoded, num_rows))
+        if are_determined(others, groups.ids, groups.first_rows):
+            return groups
+        encoded = [Codes(groups.ids, groups.count)]
+    encoded += [encode(k) for k, values in zip(keys, compared, strict=True) if values is not None]
+    return _numbered_groups(pack(encoded, num_rows))
+
+
+def _numbered_groups(codes: Codes) -> Groups:
+    num_rows = len(codes.values)
+    groups = _sorted_groups(codes) or _few_groups(codes)
+    if groups is not None:
+        return groups
+    if codes.cardinality <= _MAX_COUNTED_CODES:
+        return _counted_groups(codes)
+    if codes.cardinality <= _MAX_CODES_PER_ROW * num_rows:
+        return _direct_groups(codes)
+    return _hashed_groups(codes)
+
+
+def _sorted_groups(codes: Codes) -> Groups | None:
+    """Group rows whose codes ascend; otherwise None."""
+    if not integer_order.is_sorted(codes.values):
+        return None
+    num_rows = len(codes.values)
+    starts = integer_order.run_starts(codes.values)
+    sizes = np.diff(starts, append=num_rows)
+    return Groups(integer_order.run_ids(starts, num_rows), len(starts), starts, sizes)
+
+
+def _counted_groups(codes: Codes) -> Groups:
     sizes = np.bincount(codes.values, minlength=codes.cardinality)
     present_codes = np.flatnonzero(sizes)
     ids, count = codes.values, len(present_codes)
@@ -258,6 +308,27 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
         places[present_codes] = np.arange(count)
         ids, sizes = np.take(places, ids), sizes[present_codes]
     return Groups(ids, count, _first_row_of_each_group(ids, count), sizes)
+
+
+def _direct_groups(codes: Codes) -> Groups:
+    """Group rows by an array that first holds the first row of each code, and then the group of each code."""
+    num_rows = len(codes.values)
+    table = row_numbers(codes.cardinality, num_rows)
+    # The rows are assigned in reverse, because numpy keeps the last of several assignments.
+    table[codes.values[::-1]] = np.arange(num_rows - 1, -1, -1, dtype=table.dtype)
+    present_codes = np.flatnonzero(table >= 0)
+    firsts = table.take(present_codes).astype(np.int64)
+    table[present_codes] = np.arange(len(firsts), dtype=table.dtype)
+    return Groups(table.take(codes.values).astype(np.int64), len(firsts), firsts)
+
+
+def _hashed_groups(codes: Codes) -> Groups:
+    """Group rows by a hash table. The groups are numbered in the order of their first rows."""
+    first = first_equal_rows(codes.values)
+    firsts = np.flatnonzero(first == np.arange(len(first)))
+    numbers = np.empty(len(first), np.int64)
+    numbers[firsts] = np.arange(len(firsts))
+    return Groups(numbers.take(first), len(firsts), firsts)
 
 
 def _few_groups(codes: Codes) -> Groups | None:

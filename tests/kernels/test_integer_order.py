@@ -11,7 +11,6 @@ from hypothesis.extra.numpy import arrays
 
 from kquery_spark.kernels.integer_order import (
     distinct_values,
-    first_rows,
     lexicographic_order,
     runs,
     stable_order,
@@ -40,7 +39,6 @@ def test_order_and_runs_are_numpys(low: int, high: int, size: int) -> None:
         np.testing.assert_array_equal(found.ids(), ids)
         np.testing.assert_array_equal(found.lengths, lengths)
         np.testing.assert_array_equal(distinct_values(given_values), known)
-        np.testing.assert_array_equal(first_rows(given_values), np.sort(firsts))
 
 
 @given(arrays(np.int64, 300, elements=st.sampled_from([LOWEST, -1, 0, 1, 2**62, HIGHEST])))
@@ -58,7 +56,7 @@ def test_several_columns(size: int) -> None:
 def test_the_values_stay_as_they_are() -> None:
     values = values_of(0, 9, 1000)
     before = values.copy()
-    for use in (stable_order, distinct_values, first_rows):
+    for use in (stable_order, distinct_values):
         use(values)
     runs(values).ids()
     np.testing.assert_array_equal(values, before)

@@ -38,7 +38,8 @@ from kquery_spark.kernels.elements import (
     unify_types,
     value_ranks,
 )
-from kquery_spark.kernels.integer_order import first_rows, stable_order
+from kquery_spark.kernels.equal_rows import first_rows
+from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.kernels.ordered_bytes import has_floats
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector

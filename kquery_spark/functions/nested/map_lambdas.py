@@ -20,7 +20,8 @@ from kquery_spark.functions.nested.higher_order import (
 )
 from kquery_spark.functions.registry import ALWAYS_RAISES, EvalMode
 from kquery_spark.kernels.elements import Elements, cast_nullability, elements, value_ranks
-from kquery_spark.kernels.integer_order import first_rows, stable_order
+from kquery_spark.kernels.equal_rows import first_rows
+from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.kernels.maps import build_maps, map_array
 from kquery_spark.kernels.ordered_bytes import can_order, has_floats
 from kquery_spark.types import names as t

@@ -23,7 +23,7 @@ import pyarrow as pa
 from kquery_spark.cached_property import cached_property
 from kquery_spark.expr import AggregateCall, Expr
 from kquery_spark.functions.registry import CallContext
-from kquery_spark.kernels.integer_order import first_rows
+from kquery_spark.kernels.equal_rows import first_rows
 from kquery_spark.kernels.ordered_bytes import has_floats, normalize_zeros
 from kquery_spark.physical.aggregates import Accumulator, accumulator
 from kquery_spark.physical.aggregates.phase import Phase

@@ -13,6 +13,7 @@ from kquery_spark.functions.aggregate import hyperloglog
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels import integer_order
+from kquery_spark.kernels.equal_rows import first_rows
 from kquery_spark.kernels.ordered_bytes import normalize_zeros
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
@@ -66,7 +67,7 @@ class Collect(Accumulator):
     def _list_state(self, dtype: pa.DataType, values: pa.Array, ids: Int64s, count: int) -> Vector:
         if self._distinct and len(ids):
             codes = pack([Codes(ids, max(count, 1)), encode(Vector(dtype, values))], len(ids))
-            first = integer_order.first_rows(codes.values)
+            first = first_rows(codes.values)
             values, ids = normalize_zeros(values.take(pa.array(first))), ids[first]
         return Vector(pa.list_(dtype), lists_of_groups(values, ids, count))
 

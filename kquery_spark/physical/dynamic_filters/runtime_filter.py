@@ -7,6 +7,9 @@ with 200 build rows whose ids are between 9,000 and 9,900:
 2. The scan decodes ``order_id``, and ``mask`` looks up each value in the join table.
 3. The other columns are decoded only for the rows that pass.
 
+A join by several columns whose probe side is itself a join, ``(lines JOIN orders) JOIN shops ON region AND product``, may
+need columns of different scans. Then each scan gets a filter for its column alone (``by_column``).
+
 A top-k works alike: once it has k rows, later rows have to be better than its worst one.
 """
 
@@ -22,6 +25,7 @@ from typing_extensions import override
 
 from kquery_spark.expr import Call, Column, Expr, Literal
 from kquery_spark.logical.join import JoinKind
+from kquery_spark.physical.joins.column_matches import ColumnMatches
 from kquery_spark.physical.joins.join_table import JoinTable
 from kquery_spark.types.vector import Vector
 
@@ -66,6 +70,13 @@ class RuntimeFilter(ABC):
         """
         return None
 
+    def by_column(self) -> list[RuntimeFilter]:
+        """Return filters on single columns that every passing row passes; an empty list if there are none.
+
+        They are for plans in which different scans have the columns.
+        """
+        return []
+
     def through_filter(self) -> RuntimeFilter:
         """Return the filter to push below an operator that drops rows."""
         return self
@@ -85,9 +96,9 @@ class RuntimeFilter(ABC):
 
 @dataclass
 class MatchFilter(RuntimeFilter):
-    """The filter of a join: keeps the rows whose keys have a match in its table."""
+    """The filter of a join: keeps the rows whose keys have a match in its table, or in one of its columns."""
 
-    table: JoinTable
+    table: JoinTable | ColumnMatches
 
     @property
     @override
@@ -107,6 +118,19 @@ class MatchFilter(RuntimeFilter):
     @override
     def passing_values(self, column_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
         return self.table.contains([values], len(values.data)) if len(self.columns) == 1 else None
+
+    @override
+    def by_column(self) -> list[RuntimeFilter]:
+        """Return one filter for each key column.
+
+        Their rows may have no match because of another column, so Spark evaluates all expressions for them (``every_row``).
+        """
+        if not isinstance(self.table, JoinTable) or len(self.columns) == 1:
+            return []
+        return [
+            MatchFilter((name,), column, every_row=True)
+            for name, column in zip(self.columns, self.table.columns, strict=True)
+        ]
 
     def _hits(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
         return self.table.contains(keys, num_rows)

@@ -63,12 +63,18 @@ class AggregateExec(UnaryExec):
         groups = {k.name: k.expr for k in self.keys}
         if self.phase not in (Phase.SINGLE, Phase.PARTIAL) or any(c.raises for c in self.calls):
             return
-        if set(runtime_filter.columns) <= set(groups) and all(map(is_pure, groups.values())):
+        if not all(map(is_pure, groups.values())):
+            return
+        names = None
+        if set(runtime_filter.columns) <= set(groups):
             names = key_names([groups[c] for c in runtime_filter.columns])
-            if names is not None:
-                self.child.accept_filter(
-                    task, replace(runtime_filter.through_filter(), columns=names, every_row=True)
-                )
+        if names is not None:
+            self.child.accept_filter(
+                task, replace(runtime_filter.through_filter(), columns=names, every_row=True)
+            )
+            return
+        for column_filter in runtime_filter.by_column():
+            self.accept_filter(task, column_filter)
 
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
-from kquery_spark.expr import Expr
+from kquery_spark.expr import Column, Expr
 from kquery_spark.expr.properties import is_pure
 from kquery_spark.logical.join import JoinKey, JoinKind
 from kquery_spark.physical.dynamic_filters.runtime_filter import (
@@ -78,34 +78,60 @@ class JoinExec(BinaryExec):
             side = self._table(build_plan.schema, build_rows)
         # The table is complete, so its keys can filter the scan of the probe side, which starts only now.
         if drops_unmatched(self.kind, self.build is BuildSide.LEFT):
-            names = key_names([k.right if self.build is BuildSide.LEFT else k.left for k in self.keys])
-            if names is not None:
-                probe_plan.accept_filter(task, MatchFilter(names, side[1]))
+            for match_filter in self._match_filters(side[1]):
+                probe_plan.accept_filter(task, match_filter)
         yield from Probe(self, side, probe_plan.schema).run(probe_plan.run(task))
+
+    def _match_filters(self, table: JoinTable) -> list[MatchFilter]:
+        """Return the filter of the probe keys; if some keys are computed, one filter for each key that is a plain column.
+
+        In that case no key may raise, because Spark computes the keys also for the rows that such a filter drops.
+        """
+        keys = self._side_keys(build=False)
+        names = key_names(keys)
+        if names is not None:
+            return [MatchFilter(names, table)]
+        if len(keys) == 1 or not all(map(is_pure, keys)):
+            return []
+        return [
+            MatchFilter((key.name,), column, every_row=True)
+            for key, column in zip(keys, table.columns, strict=True)
+            if isinstance(key, Column)
+        ]
 
     def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
         """Pass the filter to the side that has its columns if that cannot change the result.
 
-        - Condition: if it can raise or is nondeterministic, no filter is passed, because it must see all pairs.
+        - Condition: if it can raise or is nondeterministic, no filter is passed, because it must see all pairs. The same
+          holds for computed keys, which must see all rows.
         - Probe side: if the join emits unmatched build rows, no filter is passed, because a dropped probe row may be the
           match of a build row.
         - Build side: only an inner join passes filters, and only those of joins, whose tables are complete before this join
           starts. A replicated build side gets none, because other tasks and queries share its rows. Spark evaluates the
           expressions below the build side for all rows, so the filter is marked with ``every_row``.
+        - Columns of both sides: each column has a filter of its own, which is passed to the side of the column.
 
         Example: ``lineitem JOIN orders`` below a semi join on o_orderkey. orders is the build side, so only the orders that
         the semi join keeps are in the join table, and their keys filter lineitem.
         """
         build, probe = (self.left, self.right) if self.build is BuildSide.LEFT else (self.right, self.left)
-        if self.condition is not None and not is_pure(self.condition):
+        keys = [*self._side_keys(build=True), *self._side_keys(build=False)]
+        if not all(map(is_pure, keys if self.condition is None else [*keys, self.condition])):
             return
         columns = set(runtime_filter.columns)
         if columns <= set(probe.schema.names):
             if self.kind in _EMITS_PROBE_ROWS_ONLY[self.build]:
                 probe.accept_filter(task, runtime_filter.through_filter())
-        elif columns <= set(build.schema.names) and isinstance(runtime_filter, MatchFilter):
-            if self.kind is JoinKind.INNER and not isinstance(build, ReplicateExec):
+        elif columns <= set(build.schema.names):
+            if (
+                isinstance(runtime_filter, MatchFilter)
+                and self.kind is JoinKind.INNER
+                and not isinstance(build, ReplicateExec)
+            ):
                 build.accept_filter(task, replace(runtime_filter.through_filter(), every_row=True))
+        else:
+            for column_filter in runtime_filter.by_column():
+                self.accept_filter(task, column_filter)
 
     def _collect_build_side(
         self, plan: PhysicalPlan, task: TaskContext, spill: SpillDirectory

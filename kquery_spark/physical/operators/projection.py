@@ -34,6 +34,9 @@ class ProjectionExec(UnaryExec):
         names = key_names([sources[c] for c in runtime_filter.columns])
         if names is not None and (not runtime_filter.every_row or all(map(is_pure, sources.values()))):
             self.child.accept_filter(task, replace(runtime_filter, columns=names))
+        elif names is None:
+            for column_filter in runtime_filter.by_column():
+                self.accept_filter(task, column_filter)
 
     @override
     def clusters_by(self, keys: frozenset[Expr]) -> bool:

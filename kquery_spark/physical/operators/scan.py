@@ -186,13 +186,16 @@ class _FilteringReader:
         if rows is not None and len(rows) == 0:
             return False
         states = read.before_any_column(rows)
-        static, keys, rest = self._steps(conditions, runtime)
+        static, _, rest = self._steps(conditions, runtime)
         if static:
             states = [s.where(conditions.mask(s.batch)) for s in read.add_columns(states, static)]
             if not _any_rows(states):
                 return False
-        if runtime:
-            states = _passing(read.add_columns(states, keys), runtime)
+        present = set(static)
+        for runtime_filter in self._most_selective_first(runtime):
+            added = [c for c in dict.fromkeys(runtime_filter.columns) if c not in present]
+            present.update(added)
+            states = _passing(read.add_columns(states, added), [runtime_filter])
             if not _any_rows(states):
                 return False
         # Request all remaining columns at once; those that were prefetched are not requested again.
@@ -203,6 +206,13 @@ class _FilteringReader:
         finally:
             release()
         return True
+
+    def _most_selective_first(self, runtime: list[RuntimeFilter]) -> list[RuntimeFilter]:
+        """Order run-time filters by the share of rows that passed so far: few rows of the later columns are then decoded.
+
+        Only filters that take equally long are reordered. A filter without rows so far comes first.
+        """
+        return sorted(runtime, key=lambda f: (not f.is_quick, f.passed / max(f.seen, 1)))
 
     def _steps(
         self, conditions: RowConditions, runtime: Sequence[RuntimeFilter]
@@ -224,7 +234,7 @@ class _FilteringReader:
         if not self._source.addressable or self._raises:
             return conditions, runtime, rows
         conditions, rows = self._narrowed(read, conditions, rows)
-        runtime, rows = _narrowed_at_runtime(read, runtime, rows)
+        runtime, rows = _narrowed_at_runtime(read, self._most_selective_first(runtime), rows)
         return conditions, runtime, rows
 
     def _narrowed(
