@@ -328,6 +328,17 @@ def calibrate(rows: int, directory: str | None, log_level: str) -> None:
 
 
 @cli.command()
+def warm() -> None:
+    """Compile the loops of the engine on this machine now, for example when an image is built.
+
+    Otherwise, the first queries run without them, and a process in the background compiles them.
+    """
+    from kquery_spark.cli.warming import compile_loops
+
+    compile_loops(click.echo)
+
+
+@cli.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @table_option()
 @click.option(

@@ -3,7 +3,7 @@
 Compiling a package takes some seconds; loading it from numba's cache takes a third of a second. Neither may delay a query:
 
 1. A caller asks for ``kernels()`` for each column chunk. It gets None, and uses pyarrow, as long as nothing is loaded.
-2. After ``_WARMUP_CALLS`` requests a thread looks into the cache directory. If the marker file ``ready`` is there, it
+2. After ``_WARMUP_CHUNKS`` requests, a thread looks into the cache directory. If the marker file ``ready`` is there, it
    imports the package, and numba loads the machine code from its cache.
 3. Without a marker, the thread creates ``started`` and launches a low-priority process that compiles the package and
    then writes ``ready`` (or ``failed``). Every later request looks again, at most once per second.
@@ -38,9 +38,7 @@ _STALE_LOCK_SECONDS = 300.0  # after this time, another process's compilation is
 _RETRY_SECONDS = 86_400.0  # after this time, a failed compilation is tried again
 # compiled as parts of packages, and also used without numba
 _SHARED_SOURCES = ("thrift_scan.py", "json_bytes.py", "parquet_page_table.py")
-_WARMUP_CALLS = (
-    100  # column chunks or blocks of lines; reading this many takes less time than importing numba
-)
+_WARMUP_CHUNKS = 100  # column chunks; reading this many takes less time than importing numba
 _NEVER = float("inf")
 _POLL_SECONDS = 1.0  # interval at which a process checks for the compiled result
 
@@ -50,17 +48,20 @@ class CompiledLoops:
 
     def __init__(self, package: str) -> None:
         self._module_name = f"{__package__}.{package}"
-        self._package = package
+        self.package = package
         self._lock = threading.Lock()
         self._module: ModuleType | None = None
         self._next_look = 0.0
         self._requests = 0
 
-    def kernels(self) -> ModuleType | None:
-        """Return the package if it is loaded, or None. ``_WARMUP_CALLS`` requests make a thread load or compile it."""
+    def kernels(self, chunks: int = 1) -> ModuleType | None:
+        """Return the package if it is loaded, or None. ``_WARMUP_CHUNKS`` make a thread load or compile it.
+
+        chunks: the number of column chunks that take as long without the package as what the caller reads.
+        """
         if self._module is None:
-            self._requests += 1
-            if self._requests > _WARMUP_CALLS:
+            self._requests += chunks
+            if self._requests > _WARMUP_CHUNKS:
                 self.load_in_background()
         return self._module
 
@@ -84,16 +85,16 @@ class CompiledLoops:
             if self._module is None and self._next_look < _NEVER:
                 self._load_or_start_compiling()
 
+    @property
+    def are_cached(self) -> bool:
+        """True if the kernels are compiled."""
+        return self._module is not None or (self.directory is not None and (self.directory / _READY).exists())
+
     def are_ready(self) -> bool:
         """Return True if the kernels are compiled; otherwise start to compile them in the background."""
-        if self._module is not None:
-            return True
-        directory = self.directory
-        if directory is None:
-            return False
-        if not (directory / _READY).exists():
+        if not self.are_cached and self.directory is not None:
             self.load()
-        return (directory / _READY).exists()
+        return self.are_cached
 
     @property
     def absence(self) -> str:
@@ -131,7 +132,7 @@ class CompiledLoops:
         elif _is_younger(directory / _FAILED, _RETRY_SECONDS):
             self._next_look = _NEVER
         elif _claim_compilation(directory):
-            _start_compiler(self._package)
+            _start_compiler(self.package)
 
     def _import_package(self, directory: Path) -> ModuleType:
         import numba
@@ -161,6 +162,7 @@ HEAP_LOOPS = CompiledLoops("heap_loops")
 """Loops of aggregates that keep several rows of each group."""
 VARIANT_LOOPS = CompiledLoops("variant_loops")
 """Loops over variants."""
+ALL_LOOPS = (FILE_LOOPS, JSON_LOOPS, HEAP_LOOPS, VARIANT_LOOPS)
 
 
 def _cache_directory(module_name: str) -> Path | None:

@@ -14,7 +14,7 @@ def end(capsys, *arguments):
 def test_help_names_every_command(capsys):
     code, said = end(capsys, "--help")
     assert code == Exit.OK
-    for command in ("bench", "calibrate", "demo", "sql", "explain", "fuzz", "qualify", "verify"):
+    for command in ("bench", "calibrate", "demo", "sql", "explain", "fuzz", "qualify", "verify", "warm"):
         assert f"\n  {command} " in said.out
 
 

@@ -189,10 +189,10 @@ def test_one_process_compiles_at_a_time(tmp_path, monkeypatch):
 
 _LATER = """
 import time
-from kquery_spark.kernels.compiled import _WARMUP_CALLS, FILE_LOOPS
+from kquery_spark.kernels.compiled import _WARMUP_CHUNKS, FILE_LOOPS
 
 FILE_LOOPS.load_in_background()  # no request yet
-assert [FILE_LOOPS.kernels() for _ in range(_WARMUP_CALLS)] == [None] * _WARMUP_CALLS
+assert [FILE_LOOPS.kernels() for _ in range(_WARMUP_CHUNKS)] == [None] * _WARMUP_CHUNKS
 time.sleep(0.5)
 assert FILE_LOOPS.kernels() is None
 for _ in range(2400):
