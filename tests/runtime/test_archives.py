@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import compileall
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -61,3 +63,65 @@ def test_an_archive_is_read_again_when_its_file_has_changed(tmp_path: Path) -> N
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "modules.zip")]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert lines == ["1 0 0", "1 0 0", "outer.later beside", "no module", "outer.gone"]
+
+
+_MODULES = {"__init__.py": "", "version.py": "__version__ = '4.3.0'", "worker.py": "number = 1"}
+
+
+def spark_distribution(home: Path) -> Path:
+    """Create a directory like Spark's, with PySpark as an archive and as a directory; returns the archive."""
+    package = home / "python" / "pyspark"
+    archive = home / "python" / "lib" / "pyspark.zip"
+    for directory in (package, archive.parent):
+        directory.mkdir(parents=True)
+    with zipfile.ZipFile(archive, "w") as file:
+        for name, code in _MODULES.items():
+            (package / name).write_text(code)
+            file.writestr(f"pyspark/{name}", code)
+    compileall.compile_dir(package, quiet=2)
+    return archive
+
+
+def imported_pyspark(archive: Path) -> Path:
+    """Return the file from which a process that has the archive on its path imports ``pyspark.worker``."""
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]);"
+        "from kquery_spark.runtime.spark.archives import import_unpacked_pyspark;"
+        "import_unpacked_pyspark();"
+        "import pyspark.worker; print(pyspark.worker.__file__)"
+    )
+    command = [sys.executable, "-c", program, str(archive)]
+    return Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
+
+
+def test_pyspark_is_imported_from_the_directory_beside_the_archive(tmp_path: Path) -> None:
+    archive = spark_distribution(tmp_path)
+    assert imported_pyspark(archive) == tmp_path / "python" / "pyspark" / "worker.py"
+
+
+def test_pyspark_is_imported_from_the_directory_that_pip_installed() -> None:
+    import pyspark
+
+    package = Path(pyspark.__file__).parent
+    compileall.compile_file(package / "worker.py", quiet=2)
+    assert imported_pyspark(package / "python" / "lib" / "pyspark.zip") == package / "worker.py"
+
+
+@pytest.mark.parametrize("name", ["version.py", "worker.py"])
+def test_another_pyspark_beside_the_archive_is_not_used(tmp_path: Path, name: str) -> None:
+    archive = spark_distribution(tmp_path)
+    (tmp_path / "python" / "pyspark" / name).write_text("number = 2")
+    assert imported_pyspark(archive) == archive / "pyspark" / "worker.py"
+
+
+def test_a_directory_that_was_never_compiled_is_not_used(tmp_path: Path) -> None:
+    archive = spark_distribution(tmp_path)
+    for compiled in (tmp_path / "python" / "pyspark" / "__pycache__").iterdir():
+        compiled.unlink()
+    assert imported_pyspark(archive) == archive / "pyspark" / "worker.py"
+
+
+def test_a_directory_that_cannot_be_imported_is_not_used(tmp_path: Path) -> None:
+    archive = spark_distribution(tmp_path)
+    (tmp_path / "python" / "pyspark" / "__init__.py").write_text("import pyspark.version\nraise ValueError")
+    assert imported_pyspark(archive) == archive / "pyspark" / "worker.py"

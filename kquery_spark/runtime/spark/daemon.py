@@ -16,6 +16,7 @@ from typing import Protocol
 
 from kquery_spark.config.environment import FOR_FUNCTIONS, WORKER_MARK
 from kquery_spark.config.processor import use_fastest_sort
+from kquery_spark.runtime.spark.archives import import_unpacked_pyspark
 
 
 class _Worker(Protocol):
@@ -31,6 +32,7 @@ def main() -> None:
         return
     if os.environ[WORKER_MARK] != FOR_FUNCTIONS:  # for users' functions, numpy stays as it is
         use_fastest_sort()
+    import_unpacked_pyspark()
     with contextlib.suppress(ImportError):
         import pyspark.worker  # noqa: F401
 
