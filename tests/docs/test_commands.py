@@ -45,6 +45,7 @@ NOT_RUN = {
     "kquery-spark run": "begins sessions of its own; tests/cli/test_commands_engine.py runs jobs in a process",
     "kquery-spark serve": "runs until it is interrupted; tests/cli/test_serve.py starts it",
     "kquery-spark calibrate": "measures for a minute; tests/accelerate/planning/test_calibrate.py runs what it calls",
+    "kquery-spark warm": "compiles for a minute; tests/cli/test_warm.py runs what it calls",
     "kquery-spark qualify": "needs event logs or SQL files; tests/cli/test_qualify.py runs it",
     "kquery-spark demo": "takes minutes; its options are those of benchmarks.demo",
     "kquery-spark bench": "takes minutes; tests/benchmarks runs what it calls",
