@@ -25,6 +25,7 @@ from kquery_spark.logical.scan import Scan
 from kquery_spark.logical.set_operation import SetKind, SetOperation
 from kquery_spark.logical.single_row import SingleRow
 from kquery_spark.logical.sort import Sort
+from kquery_spark.logical.table_python import TablePython
 from kquery_spark.logical.union import Union
 from kquery_spark.logical.window import Window
 from kquery_spark.logical.window_group_limit import WindowGroupLimit
@@ -56,6 +57,7 @@ __all__ = [
     "SetOperation",
     "SingleRow",
     "Sort",
+    "TablePython",
     "Union",
     "Window",
     "WindowGroupLimit",

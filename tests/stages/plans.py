@@ -33,6 +33,7 @@ from kquery_spark.logical import (
     SetOperation,
     SingleRow,
     Sort,
+    TablePython,
     Union,
     Window,
     WindowGroupLimit,
@@ -70,6 +71,7 @@ def _logical() -> dict[str, LogicalPlan]:
         EvalPython(scan, (A,), calls, ("s",)), GroupPython(scan, (Named(A, "a"),), (A,), calls, True), MapPython(scan, (A,), calls),
         CogroupPython(scan, other, CogroupSide((A,), (A,)), CogroupSide((b,), (b,)), calls),
         WindowPython(scan, (A,), (SortKey(A),), (UP_TO_PEERS,), (A,), calls, ("s",)),
+        TablePython(scan, (A,), calls, (A,), (SortKey(A),), ()),
         Expand(scan, ((A, Literal(None, LONG)), (A, A)), ("x", "y")),
         Generate(scan, Generator.REPLICATE, (A,), (), required=("s",)), SingleRow(scan),
     ]  # fmt: skip

@@ -19,6 +19,7 @@ from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.physical.operators.scan import ScanExec
 from kquery_spark.physical.operators.single_row import SingleRowExec
 from kquery_spark.physical.operators.sort import SortExec
+from kquery_spark.physical.operators.table_python import TablePythonExec
 from kquery_spark.physical.operators.union import UnionExec
 from kquery_spark.physical.operators.window import WindowExec
 from kquery_spark.physical.operators.window_group_limit import WindowGroupLimitExec
@@ -50,6 +51,7 @@ __all__ = [
     "ScanExec",
     "SingleRowExec",
     "SortExec",
+    "TablePythonExec",
     "TaskContext",
     "UnionExec",
     "WindowExec",

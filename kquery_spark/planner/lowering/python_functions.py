@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kquery_spark.expr import Expr, SortKey
-from kquery_spark.logical import EvalPython, GroupPython, LogicalPlan, MapPython, WindowPython
+from kquery_spark.logical import EvalPython, GroupPython, LogicalPlan, MapPython, TablePython, WindowPython
 from kquery_spark.physical.keys import check_key_type
 from kquery_spark.physical.operators import (
     EvalPythonExec,
@@ -13,6 +13,7 @@ from kquery_spark.physical.operators import (
     MapPythonExec,
     Partitioning,
     SortExec,
+    TablePythonExec,
     WindowPythonExec,
 )
 from kquery_spark.planner.distribution import DistributedPlan, single_or_split
@@ -64,6 +65,23 @@ def lower_window_python(planner: Planner, plan: WindowPython) -> DistributedPlan
     return child.with_plan(
         WindowPythonExec(child.plan, *window, plan.args, plan.calls, plan.child_columns, plan.schema)
     )
+
+
+@lowers(TablePython)
+def lower_table_python(planner: Planner, plan: TablePython) -> DistributedPlan:
+    """Call the function in every task if it works row by row, otherwise in tasks that have complete, sorted partitions."""
+    keys = plan.partition
+    child = planner.lower(plan.child) if keys is None else _in_one_place(planner, plan.child, keys)
+    if plan.order:
+        for key in plan.order:
+            check_key_type(key.expr.dtype)
+        child = child.with_plan(SortExec(child.plan, plan.order))
+    called = TablePythonExec(
+        child.plan, plan.args, plan.calls, keys is None, bool(keys), plan.child_columns, plan.schema
+    )
+    if keys is None:
+        return child.with_plan(called)
+    return DistributedPlan(called, single_or_split(child.distribution))
 
 
 def lower_clustered(planner: Planner, plan: LogicalPlan, keys: tuple[Expr, ...]) -> DistributedPlan:

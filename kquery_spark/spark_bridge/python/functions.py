@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -23,12 +24,17 @@ from kquery_spark.spark_bridge.python.evaluation import (
     PythonEvaluation,
 )
 from kquery_spark.spark_bridge.python.kinds import (
+    BATCHED_TABLE,
+    PICKLED_TABLE,
     PythonKind,
     kind_of,
     type_over_windows,
 )
 from kquery_spark.spark_bridge.python.pickled_values import PICKLED, Pickling, is_picklable
 from kquery_spark.spark_bridge.python.streams import counts_groups
+from kquery_spark.spark_bridge.python.table_call import TableCall
+from kquery_spark.spark_bridge.python.table_evaluation import TableEvaluation
+from kquery_spark.spark_bridge.python.table_state import load_handler
 from kquery_spark.spark_bridge.session.bridge import Bridge
 from kquery_spark.spark_bridge.session.interpreter import interpreter_of
 from kquery_spark.spark_bridge.session.setting_values import is_true
@@ -46,6 +52,10 @@ _PROFILER = "spark.sql.pyspark.udf.profiler"
 _PROFILES = ("spark.python.profile", "spark.python.profile.memory")
 _FRAME_SETTINGS = ("window_bound_types", "pandas_window_bound_types")
 """The setting that states for each call whether its frame is the whole partition: the name since 4.1, and the old one."""
+
+_FIRST_WITH_TABLES = (4, 0)
+"""The first release in which table functions can partition their TABLE argument and have a method ``analyze``."""
+_COALESCING = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
 
 _Evaluation = PythonEvaluation | GroupsEvaluation | CogroupsEvaluation | BatchesEvaluation
 EvaluationCode = tuple[bytes, int, tuple[int, ...]]
@@ -185,6 +195,47 @@ class PythonFunctions:
         evaluation = BatchesEvaluation(eval_type, tuple(calls), settings, arguments, results)
         return _pickled_evaluation(evaluation, self._batch_rows)
 
+    def table_function(self, node: CatalystNode, call: PythonCall) -> TableFunction:
+        """Read the call of a table function from its PythonUDTF."""
+        udtf = self._facts.jvm_object(node)
+        indexes: tuple[int, ...] = ()
+        analyzed = None
+        if (minor_version(self._bridge.jvm.spark_version) or _FIRST_WITH_TABLES) >= _FIRST_WITH_TABLES:
+            partition, result = udtf.pythonUDTFPartitionColumnIndexes(), udtf.pickledAnalyzeResult()
+            if partition.isDefined():
+                indexes = _integers(partition.get().partitionChildIndexes())
+            analyzed = bytes(result.get()) if result.isDefined() else None
+        tables: tuple[int, ...] = ()
+        if int(node["evalType"]) == BATCHED_TABLE and udtf.tableArguments().isDefined():
+            flags = str(udtf.tableArguments().get().mkString(",")).split(",")
+            tables = tuple(
+                dict.fromkeys(
+                    o for o, is_table in zip(call.offsets, flags, strict=True) if is_table == "true"
+                )
+            )
+        returns = str(udtf.elementSchema().json())
+        described = (int(node["evalType"]), call, str(node["name"]), returns)
+        return TableFunction(TableCall(*described, indexes, analyzed, tables), load_handler(call.commands[0]))
+
+    def table(
+        self, function: TableFunction, by_row: bool, arguments: pa.Schema, results: pa.Schema
+    ) -> EvaluationCode:
+        """Build the evaluation of a table function. by_row: each row is evaluated independently."""
+        call = function.call
+        kind, pickled = _known_kind(call.eval_type), call.eval_type == PICKLED_TABLE
+        is_supported = is_picklable if pickled else _is_transferable_as_arrow
+        _check_types(kind, is_supported, [*arguments.types, *results.types])
+        settings = {} if pickled else self._arrow_settings(kind)
+        pickling = self._pickling if pickled else Pickling()
+        evaluation = TableEvaluation(call, settings, arguments, results, pickling, by_row)
+        broadcasts = call.call.functions[0].broadcasts
+        return pickle.dumps(evaluation), 0 if pickled else self._batch_rows, broadcasts
+
+    @property
+    def empties_no_task(self) -> bool:
+        """True if Spark runs no tasks for empty partitions of a shuffle, unless all partitions are empty."""
+        return all(is_true(self._bridge.conf.getConfString(name)) for name in _COALESCING)
+
     def _table_settings(
         self, eval_type: int, arguments: Sequence[pa.Schema], results: pa.Schema
     ) -> dict[str, str]:
@@ -222,6 +273,19 @@ class PythonFunctions:
     @property
     def _batch_rows(self) -> int:
         return max(int(self._bridge.conf.getConfString(_MAX_BATCH_ROWS)), 0)
+
+
+@dataclass(frozen=True)
+class TableFunction:
+    """A call of a table function. handler: a copy of its class; None if the driver cannot read it."""
+
+    call: TableCall
+    handler: type | None
+
+
+def _integers(values: Any) -> tuple[int, ...]:
+    """Convert a JVM sequence of integers."""
+    return tuple(int(value) for value in str(values.mkString(",")).split(",") if value)
 
 
 def _pickled_evaluation(evaluation: _Evaluation, batch_rows: int) -> EvaluationCode:

@@ -37,6 +37,9 @@ _NAMED = {
     "SQL_WINDOW_AGG_ARROW_UDF": PythonKind("an Arrow UDF over a window"),
     "SQL_MAP_PANDAS_ITER_UDF": PythonKind("mapInPandas", True, True),
     "SQL_MAP_ARROW_ITER_UDF": PythonKind("mapInArrow", True, True),
+    "SQL_TABLE_UDF": PythonKind("a Python table function", gives_rows=True),
+    "SQL_ARROW_TABLE_UDF": PythonKind("an Arrow-optimized Python table function", gives_rows=True),
+    "SQL_ARROW_UDTF": PythonKind("an Arrow table function", gives_rows=True),
 }
 _TYPES = {name: int(getattr(PythonEvalType, name)) for name in _NAMED if hasattr(PythonEvalType, name)}
 """The evaluation types that this PySpark has."""
@@ -46,6 +49,11 @@ _OVER_WINDOWS = {
     "SQL_GROUPED_AGG_ARROW_UDF": "SQL_WINDOW_AGG_ARROW_UDF",
 }
 _TYPES_OVER_WINDOWS = {_TYPES[name]: _TYPES[over] for name, over in _OVER_WINDOWS.items() if over in _TYPES}
+
+PICKLED_TABLE = _TYPES["SQL_TABLE_UDF"]
+"""The evaluation type of table functions whose rows are pickled."""
+BATCHED_TABLE = _TYPES.get("SQL_ARROW_UDTF")
+"""The evaluation type of table functions that receive and return batches of rows, since 4.1."""
 
 GROUPED_AGGREGATE = int(PythonEvalType.SQL_GROUPED_AGG_PANDAS_UDF)
 """The evaluation type of all aggregate functions before 4.1, whose plans do not name it."""

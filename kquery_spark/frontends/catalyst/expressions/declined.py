@@ -6,7 +6,7 @@ EXPRESSIONS.declines(
     "user code",
     PythonUDF="a Python UDF outside of a node that evaluates it is not supported",
     PythonUDAF="a Python aggregate function outside of an aggregate or a window is not supported",
-    PythonUDTF="a Python table function is not supported",
+    PythonUDTF="a Python table function outside of a node that evaluates it is not supported",
     ScalaUDF="a Scala or Java UDF is not supported",
     ScalaAggregator="a Scala or Java aggregate function is not supported",
     HiveSimpleUDF="a Hive UDF is not supported",

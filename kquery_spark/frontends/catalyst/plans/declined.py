@@ -18,8 +18,6 @@ PLANS.declines(
     SerializeFromObject="a function on objects is not supported",
     MapGroups="a function on groups of objects is not supported",
     TypedFilter="a function on objects is not supported",
-    BatchEvalPythonUDTF="a Python table function is not supported",
-    ArrowEvalPythonUDTF="a Python table function is not supported",
 )
 PLANS.declines(
     "partitions",
