@@ -99,7 +99,9 @@ def _options(subject: DataFrame | SparkSession) -> _Options | None:
     if isinstance(subject, SparkSession):
         return _sessions.get(session_identity(subject), _everywhere)
     options = _sessions.get(session_identity(subject.sparkSession), _everywhere)
-    return None if options is None or subject.isStreaming else options
+    if options is None or options.when == "never" or subject.isStreaming:
+        return None
+    return options
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ _thread: threading.Thread | None = None
 
 
 def import_planner_in_background() -> None:
-    """Start to import what the first accelerated action needs, unless this has been done in this process.
+    """Start a thread that imports what the first accelerated action needs, unless this process has already started one.
 
-    An error is ignored here: ``import_planner`` imports the module again and reports it.
+    The thread ignores errors: ``import_planner`` repeats the import and reports them.
     """
     global _thread
     with _lock:
@@ -61,8 +61,7 @@ def _import_quietly() -> None:
 
 
 def _wait_for_import() -> None:
-    """Wait until no import is running: a forked process would find the locks of half-imported modules held forever."""
+    """Wait for the thread before a fork: in the child, the locks of half-imported modules would never be released."""
     if _thread is not None and _thread is not threading.current_thread():
-        _thread.join(
-            _FORK_SECONDS
-        )  # bounded, in case the thread waits for a module that the forking thread imports
+        # bounded, because the thread may wait for a module that the forking thread is importing
+        _thread.join(_FORK_SECONDS)

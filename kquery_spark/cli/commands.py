@@ -329,9 +329,9 @@ def calibrate(rows: int, directory: str | None, log_level: str) -> None:
 
 @cli.command()
 def warm() -> None:
-    """Compile the loops of the engine on this machine now, for example when an image is built.
+    """Compile the engine's loops on this machine now, for example when a container image is built.
 
-    Otherwise, the first queries run without them, and a process in the background compiles them.
+    Without this command, the first queries do not use the loops, and a background process compiles them.
     """
     from kquery_spark.cli.warming import compile_loops
 

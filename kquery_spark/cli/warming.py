@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,19 +14,21 @@ from kquery_spark.kernels.compiled import ALL_LOOPS
 def compile_loops(say: Callable[[str], None]) -> None:
     """Compile all packages of loops that are not in the cache yet. ``say`` receives one line for each package.
 
-    The cache is valid for this user, this model of processor, and these versions of Python, numpy, and numba.
+    The cache is valid for this user, this processor model, this installation of the package, and these versions of Python,
+    numpy, and numba.
     """
     for loops in ALL_LOOPS:
         if loops.directory is None:
-            raise Failure(Exit.OUTPUT, f"cannot compile the loops: they {loops.absence}")
+            code = Exit.OUTPUT if importlib.util.find_spec("numba") else Exit.USAGE
+            raise Failure(code, f"cannot compile the loops: they {loops.absence}")
         was_ready, start = loops.are_cached, time.perf_counter()
         loops.compile_now()
-        seconds = "ready before" if was_ready else f"compiled in {time.perf_counter() - start:.1f} s"
-        functions, nbytes = _cached(loops.directory)
-        say(f"{loops.package}: {seconds}, {functions} functions, {nbytes / 1e6:.1f} MB in {loops.directory}")
+        outcome = "already compiled" if was_ready else f"compiled in {time.perf_counter() - start:.1f} s"
+        functions, nbytes = _cache_size(loops.directory)
+        say(f"{loops.package}: {outcome}, {functions} functions, {nbytes / 1e6:.1f} MB in {loops.directory}")
 
 
-def _cached(directory: Path) -> tuple[int, int]:
+def _cache_size(directory: Path) -> tuple[int, int]:
     """Return the number of compiled functions in numba's cache, and their bytes."""
     files = [path for path in directory.rglob("*") if path.suffix in (".nbc", ".nbi")]
     return sum(path.suffix == ".nbc" for path in files), sum(path.stat().st_size for path in files)

@@ -1,10 +1,10 @@
 """Loads packages of loops that numba compiles once per machine, in the background. Until then queries use pyarrow only.
 
-Compiling a package takes some seconds; loading it from numba's cache takes a third of a second. Neither may delay a query:
+Compiling a package takes up to 25 seconds; loading it from numba's cache takes 0.3 seconds. Neither may delay a query:
 
 1. A caller asks for ``kernels()`` for each column chunk. It gets None, and uses pyarrow, as long as nothing is loaded.
-2. After ``_WARMUP_CHUNKS`` requests, a thread looks into the cache directory. If the marker file ``ready`` is there, it
-   imports the package, and numba loads the machine code from its cache.
+2. After requests for more than ``_WARMUP_CHUNKS`` chunks, a thread looks into the cache directory. If the marker file
+   ``ready`` is there, it imports the package, and numba loads the machine code from its cache.
 3. Without a marker, the thread creates ``started`` and launches a low-priority process that compiles the package and
    then writes ``ready`` (or ``failed``). Every later request looks again, at most once per second.
 
@@ -55,9 +55,10 @@ class CompiledLoops:
         self._requests = 0
 
     def kernels(self, chunks: int = 1) -> ModuleType | None:
-        """Return the package if it is loaded, or None. ``_WARMUP_CHUNKS`` make a thread load or compile it.
+        """Return the package if it is loaded, or None. After more than ``_WARMUP_CHUNKS``, a thread loads or compiles it.
 
-        chunks: the number of column chunks that take as long without the package as what the caller reads.
+        chunks: the amount of data that the caller is about to read, as the number of column chunks that take as long to read
+        without the package.
         """
         if self._module is None:
             self._requests += chunks
@@ -155,9 +156,9 @@ class CompiledLoops:
 
 _import_lock = threading.Lock()  # numba has one cache directory at a time
 FILE_LOOPS = CompiledLoops("loops")
-"""Loops that decode Parquet dictionary indices and split lines of delimited text."""
+"""Loops that decompress and decode Parquet pages and split lines of delimited text."""
 JSON_LOOPS = CompiledLoops("json_loops")
-"""Loops over JSON strings in columns. They take several times as long to compile, and few queries need them."""
+"""Loops over JSON strings in columns, in a package of their own because few queries need them."""
 HEAP_LOOPS = CompiledLoops("heap_loops")
 """Loops of aggregates that keep several rows of each group."""
 VARIANT_LOOPS = CompiledLoops("variant_loops")

@@ -54,7 +54,8 @@ class Escapes:
     def _write(self, block: Bytes, out: Bytes) -> tuple[Int64s, Int64s]:
         """Write a block with its escapes.
 
-        Returns the positions of the bytes that have an escape, and the bytes that all escapes before each of them add.
+        Returns the positions of the bytes that have an escape, and the number of bytes that the first 0, 1, ... of these
+        escapes add.
         """
         added = self._added[block]
         places = np.flatnonzero(added)
@@ -64,6 +65,6 @@ class Escapes:
         out[:] = block if not len(places) else np.repeat(block, added + 1)
         begins = places + shifts[:-1]
         for k in range(self._longest):
-            long = growth >= k
-            out[begins[long] + k] = self._bytes[block[places[long]], k]
+            has_byte = growth >= k  # the escapes with more than k bytes
+            out[begins[has_byte] + k] = self._bytes[block[places[has_byte]], k]
         return places, shifts

@@ -37,7 +37,7 @@ def _pieces(node: Node, print_double: PrintDouble, quote: Callable[[str], str]) 
         case "float":
             value = float(node.value)
             yield f'"{print_double(value)}"' if math.isinf(value) else print_double(value)
-        case "boolean" | "null" | "nonfinite":
+        case "boolean" | "null" | "nonfinite number":
             yield node.value
         case "array":
             for i, item in enumerate(node.items):
@@ -78,7 +78,7 @@ def value_at(node: Node, steps: Sequence[str | int]) -> Node | None:
 
 
 def values_at(node: Node, steps: Sequence[str | int]) -> Iterator[Node]:
-    """Yield the value at a path of names and indexes for each combination of fields with these names."""
+    """Yield all values at a path of names and indexes; duplicate names may give several. Null fields are skipped."""
     if not steps:
         yield node
         return

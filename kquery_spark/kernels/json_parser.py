@@ -1,9 +1,9 @@
-"""Parses one JSON value as Jackson does for Spark: single quotes are allowed, everything after the value is ignored.
+"""Parses one JSON value as Jackson does for Spark: single quotes are allowed, and what follows the value is ignored.
 
-JSON functions and JSON files use the same grammar, with the few differences that ``_Dialect`` lists. Data paths call this
-parser only for strings and lines that faster code leaves over: the compiled loops of ``json_loops`` for functions, Arrow's
-parser for files. The loops have the same tokens for bytes in ``json_loops/tokens.py``. They stay apart: they work on
-positions and build no tree, as this parser does with regular expressions. Without numba, they take four times as long.
+JSON functions and JSON files use the same grammar, with the few differences that ``_Dialect`` lists. Faster code handles
+most strings and lines: the compiled loops of ``json_loops`` for functions, and Arrow's parser for files. This parser handles
+the others. ``json_loops/tokens.py`` has the same tokens for bytes, but shares no code with this parser: the loops work on
+positions and build no tree. Without numba, they take four times as long as this parser with its regular expressions.
 
 For a malformed line of a file, the question is whether Spark still returns some of its values. Jackson continues after the
 error, and may see the end of a nested value there. ``MalformedJson.certain`` is True if it certainly cannot; then all values
@@ -64,10 +64,11 @@ _FILES = _Dialect(
 
 
 class Node(NamedTuple):
-    """A JSON value. kind: string, integer, float, boolean, null, nonfinite (a word for a number), object or array.
+    """A JSON value. kind: string, integer, float, nonfinite number (such as NaN), boolean, null, object, or array.
 
-    raw: the source string. value: the string without quotes and escapes; the same as ``raw`` for other kinds. items: the
-    elements of an array, or the values of an object. names: the names of an object, one for each item.
+    raw: the source string. value: a string without its quotes and escapes, empty for an object or array, and the same as
+    ``raw`` for other kinds. items: the elements of an array, or the values of an object. names: the names of an object, one
+    for each item.
     """
 
     kind: str
@@ -163,7 +164,7 @@ class _Parser:
         word = self._dialect.words.match(text, at)
         if word is None:
             raise self._error(at, depth)
-        return Node(_WORD_KINDS.get(word[0], "nonfinite"), word[0], word[0]), word.end()
+        return Node(_WORD_KINDS.get(word[0], "nonfinite number"), word[0], word[0]), word.end()
 
     def _object(self, start: int, depth: int) -> tuple[Node, int]:
         text = self._text
@@ -210,7 +211,10 @@ class _Parser:
         return mark, at
 
     def _error(self, at: int, depth: int) -> MalformedJson:
-        """The error for a character that may not follow. In the outermost object Jackson finds no end of a nested value."""
+        """Return the error for a character that is not allowed at ``at``.
+
+        It is certain if no nested value is open, whose end Jackson might find later, or if the string ends.
+        """
         return MalformedJson(depth < 2 or at >= len(self._text))
 
     def _string(self, start: int, depth: int, is_name: bool = False) -> tuple[str, int]:

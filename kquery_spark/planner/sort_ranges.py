@@ -1,9 +1,9 @@
 """Range partitioning of a global sort: all rows of a task come before those of the next task.
 
 The boundaries between the ranges of the first sort key are chosen before the query runs. If the row groups are already in
-the order of the key, the footers are enough; otherwise a few row groups are sampled. For 4 tasks and the sorted sample 3 5
-8 9 12 15 20 40, the boundaries are 8, 12 and 20: each range has about two of the eight values. Boundaries only determine
-how evenly the tasks share the work; the result is correct for any of them.
+the order of the key, the footers are enough; otherwise a few row groups, or a few short ranges of text files, are sampled.
+For 4 tasks and the sorted sample 3 5 8 9 12 15 20 40, the boundaries are 8, 12 and 20: each range has about two of the eight
+values. Boundaries only determine how evenly the tasks share the work; the result is correct for any of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector, decode
 
 _SAMPLED_SPLITS = 4
-_SAMPLED_PARTS = 8  # the parts of all these splits, if parts of splits can be read
+_SAMPLED_PARTS = 8  # the number of parts of all sampled splits together, for sources that can read parts
 _SAMPLE_READ_ROWS = 1 << 20  # about this number of rows is read for a sample, but at least one split
 _SAMPLE_ROWS_PER_SPLIT = 16_384  # the values that are taken from each split read
 _SAMPLE_VALUES = 4096  # the values that are interpolated from the footers of all row groups
@@ -142,9 +142,7 @@ def _sample(source: Source, splits: Sequence[Split], expr: Expr) -> _Values:
     columns = sorted(columns_of(expr))
     program = Program([expr], pa.schema([source.schema.field(c) for c in columns]))
     samples: list[_Values] = []
-    sampled = _sampled_splits(splits)
-    count = _SAMPLED_PARTS // max(len(sampled), 1)
-    for part in (part for split in sampled for part in source.sample_parts(split, count)):
+    for part in _sampled_parts(source, splits):
         batches = source.read(part, columns)
         for batch in batches if source.columnar else islice(batches, 1):
             (vector,) = program.run(batch)
@@ -154,10 +152,18 @@ def _sample(source: Source, splits: Sequence[Split], expr: Expr) -> _Values:
     return pa.concat_arrays([decode(v) if pa.types.is_dictionary(v.type) else v for v in samples])
 
 
-def _sampled_splits(splits: Sequence[Split]) -> list[Split]:
-    """Return a few evenly spread splits, but not more than are necessary for the rows of a sample."""
-    most_rows = max((s.rows for s in splits), default=1)
-    count = min(len(splits), _SAMPLED_SPLITS, max(1, _SAMPLE_READ_ROWS // max(most_rows, 1)))
+def _sampled_parts(source: Source, splits: Sequence[Split]) -> list[Split]:
+    """Return parts of a few evenly spread splits, but not more than are necessary for the rows of a sample."""
+    sampled = _spread(splits, _SAMPLED_SPLITS)
+    count = _SAMPLED_PARTS // max(len(sampled), 1)
+    parts = [part for split in sampled for part in source.sample_parts(split, count)]
+    most_rows = max((part.rows for part in parts), default=1)
+    return _spread(parts, max(1, _SAMPLE_READ_ROWS // max(most_rows, 1)))
+
+
+def _spread(splits: Sequence[Split], most: int) -> list[Split]:
+    """Return up to ``most`` evenly spread splits."""
+    count = min(len(splits), most)
     return [splits[len(splits) * i // count] for i in range(count)]
 
 

@@ -145,8 +145,9 @@ class Answers:
                     running.unread_since = None
                     stop.check()
             finally:
-                # Closing the reader does not close the generator behind it. Free what the query holds before its slot.
-                stop.set("its result is not read any more")
+                # Closing the reader does not close the generator behind it. So end the query here: it must free its memory
+                # before it frees its slot.
+                stop.set("its result is no longer read")
 
     def release_memory(self, freed: FreedMemory) -> None:
         """Return memory of ended queries to the system if a release is due. freed: the state of the calling thread."""

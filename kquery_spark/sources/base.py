@@ -118,9 +118,9 @@ class Source(ABC):
         """Yield the rows of a split with these columns, in this order. Raises SourceError, which names the file."""
 
     def sample_parts(self, split: Split, count: int) -> list[Split]:
-        """Return up to ``count`` parts of a split that are quick to read, for a sample of values; empty if there are none.
+        """Return up to ``count`` parts of a split for a sample of its values; empty if sampling the split would take long.
 
-        Of a source that is not ``columnar``, only the first batch of each part is read.
+        A part is also a ``Split``. If the source is not ``columnar``, only the first batch of each part is read.
         """
         return [replace(split, pieces=split.pieces[:1])] if self.divisible else [split]
 

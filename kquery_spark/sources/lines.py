@@ -16,8 +16,8 @@ from kquery_spark.sources.text import first_lines, is_compressed
 from kquery_spark.types.batch import Batch
 
 _SPLIT_BYTES = 32 << 20
-_SAMPLE_BYTES = 64 << 10
-_SAMPLE_FILE_BYTES = 8 << 20
+_SAMPLE_BYTES = 64 << 10  # of each part that is parsed for a sample
+_SAMPLE_FILE_BYTES = 8 << 20  # a larger file that must be read as a whole is not sampled
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,12 @@ class LineSource(Source):
         if is_compressed(self.files[split.file].path) or length <= count * _SAMPLE_BYTES:
             return [split]
         return [
-            replace(split, pieces=(start + length * (2 * i + 1) // (2 * count), _SAMPLE_BYTES))
+            replace(
+                split,
+                pieces=(start + length * (2 * i + 1) // (2 * count), _SAMPLE_BYTES),
+                rows=split.rows * _SAMPLE_BYTES // length,
+                nbytes=_SAMPLE_BYTES,
+            )
             for i in range(count)
         ]
 

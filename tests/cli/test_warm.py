@@ -28,7 +28,7 @@ def test_a_second_call_finds_the_loops_ready(monkeypatch: pytest.MonkeyPatch, tm
         compile_loops(said.append)
     first, second = said
     assert first.startswith("heap_loops: compiled in ")
-    assert second.startswith("heap_loops: ready before, ")
+    assert second.startswith("heap_loops: already compiled, ")
     assert ", 0 functions" not in second
     assert second.endswith(f" MB in {next((tmp_path / 'kquery_spark').iterdir())}")
 

@@ -37,7 +37,7 @@ def test_only_lines_have_words_for_numbers_and_no_control_characters() -> None:
     assert parse_string("[NaN]") is None
     node = parse_line("[NaN, +INF]")
     assert node is not None
-    assert [item.kind for item in node.items] == ["nonfinite", "nonfinite"]
+    assert [item.kind for item in node.items] == ["nonfinite number", "nonfinite number"]
     string = parse_string("'a\tb'")
     assert string is not None
     assert string.value == "a\tb"

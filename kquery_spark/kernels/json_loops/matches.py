@@ -88,9 +88,10 @@ def _write_elements(
     out: Any,
     done: Any,
 ) -> Any:
-    """Write the value at a path in each element of the array at ``at``, with commas between and brackets around.
+    """Write a JSON array of the values at a path in the elements of the array that begins at ``at``.
 
-    Returns a status (NULL if no element has a value), the end of the output, and the number of values.
+    Returns a status (NULL if no element has a value), the end of the output, and the number of values. The output is only
+    valid if the status is VALUE.
     """
     count = int64(0)
     out[done] = OPEN_ARRAY
@@ -156,7 +157,7 @@ def json_matches(
                 raw, start, stop, names, after_bounds, after, positions, no_keys, out, done
             )
         if state == NULL:
-            # Spark goes on to a later field of the same name
+            # Spark continues with a later field of the same name. If there is one, Python evaluates the document.
             _, later, _, _, _, _ = scan_text(raw, at, end, names, bounds, before, True, positions, no_keys)
             state = int64(ODD if later != start else NULL)
         status[row] = state

@@ -14,7 +14,7 @@ from kquery_spark.kernels.json_loops.write import Bytes, write_character
 
 _MAX_DIGITS = 38
 _ESCAPED = SIMPLE.copy()
-_ESCAPED[SINGLE_QUOTE] = 0  # PARSE_JSON has no single quotes
+_ESCAPED[SINGLE_QUOTE] = 0  # PARSE_JSON does not accept an escaped single quote
 
 
 @numba.njit(cache=True, nogil=True)

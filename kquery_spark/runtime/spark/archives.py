@@ -1,4 +1,4 @@
-"""Keeps zip archives on the path of Python workers from costing time at the start of a worker and of each task."""
+"""Reduces the time that Python workers spend on the zip archives on their path, at their start and before each task."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ def read_archives_once() -> None:
 def import_unpacked_pyspark() -> None:
     """Import PySpark from its directory, although ``pyspark.zip`` comes before it on the path that Spark sets.
 
-    The archive has no compiled modules, and compiling the 100 modules that a worker imports takes half a second. The
-    directory is beside the archive's in a distribution of Spark (``python/pyspark`` and ``python/lib``), and around it if
-    pip installed PySpark. If there is none with the same version, the same worker, and compiled modules, nothing happens.
+    The archive has no compiled modules, and compiling the 100 modules that a worker imports takes half a second. In a
+    distribution of Spark, the directory is ``python/pyspark``, and the archive is in ``python/lib``. If pip installed
+    PySpark, the archive is in ``python/lib`` below the directory. Nothing is imported unless the directory has compiled
+    modules, and the same ``version.py`` and ``worker.py`` as the archive.
     """
     spec = importlib.util.find_spec("pyspark")
     if spec is None or "pyspark" in sys.modules or not isinstance(spec.loader, zipimport.zipimporter):
@@ -66,7 +67,7 @@ def _is_same(archive: zipimport.zipimporter, directory: Path, name: str) -> bool
 
 
 def _import_package(name: str, directory: Path) -> None:
-    """Import a package from a directory. After an error, nothing is imported."""
+    """Import a package from a directory. If this raises an error, remove the modules that it has already imported."""
     spec = importlib.util.spec_from_file_location(
         name, directory / "__init__.py", submodule_search_locations=[str(directory)]
     )

@@ -115,7 +115,8 @@ def _parsed_entries(strings: pa.Array, rows: Int64s, is_null: Any) -> tuple[_Ent
         except MalformedJson as error:
             if not error.certain:
                 raise Unsupported(
-                    "from_json declines a string: malformed in a way in which Spark may read a part of it"
+                    "from_json declines a string that is malformed in a way in which Spark may read "
+                    "a part of it"
                 ) from None
             node = None
         if node is None or node.kind != "object":

@@ -172,7 +172,7 @@ class Converter:
             # To Jackson, -0 is the integer 0; only -0.0 is a negative zero.
             text = "0" if node.value == "-0" else node.value
             return parse_fractional(text, dtype, self._options.strings)
-        if node.kind in ("nonfinite", "string") and node.value in _DOUBLES:
+        if node.kind in ("nonfinite number", "string") and node.value in _DOUBLES:
             return _DOUBLES[node.value]
         raise BadValue
 

@@ -1,4 +1,4 @@
-"""The planner is imported in a thread after ``kq.enable``, and no program notices."""
+"""``kq.enable`` imports the planner in a thread. This must not change what a program does."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_spark_runs_the_actions_if_the_planner_cannot_be_imported(
         enabled.range(3).count()
 
 
-def test_statements_that_write_do_not_need_the_planner_either(
+def test_spark_runs_statements_that_write_if_the_planner_cannot_be_imported(
     enabled: SparkSession, monkeypatch: pytest.MonkeyPatch
 ):
     enabled.sql("CREATE OR REPLACE TEMPORARY VIEW numbers AS SELECT id FROM range(3)")
