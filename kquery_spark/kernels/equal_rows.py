@@ -1,9 +1,9 @@
 """Finds equal int64 values in unsorted columns without sorting them, the basis of grouping into many groups.
 
-All values claim slots of a table at once: each writes its row number into its slot, in reverse order, so that the lowest
-row number remains. If the value of that row equals the own value, it is its first occurrence: all equal values claim the
-same slot. Otherwise another value shares the slot, and the row takes part in another round with another hash. Example with
-four slots, where 7 and 3 share one:
+The hash of its value assigns each row to a slot of a table; equal values have the same slot. All rows write their numbers
+into their slots, in reverse order, so that each slot ends up with the lowest row number. If the value of that row equals
+the value of the row that looks into the slot, it is the first occurrence of the value. Otherwise another value shares the
+slot, and the row takes part in the next round, which uses another hash. Example with four slots, where 7 and 3 share one:
 
     row   value   slot   row in the slot   value of that row   result
     0     7       2      0                 7                   0

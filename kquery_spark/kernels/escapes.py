@@ -16,7 +16,7 @@ _BLOCK_BYTES = 1 << 18  # of the strings; intermediate results take up to 40 tim
 
 
 class Escapes:
-    """A table of escapes. Each of them replaces one ASCII character, and is not shorter than the character."""
+    """A table of escapes. Each of them replaces one ASCII character by one or more ASCII characters."""
 
     def __init__(self, escapes: Mapping[str, str]) -> None:
         self._longest = max(map(len, escapes.values()))
@@ -46,6 +46,7 @@ class Escapes:
             rows = slice(*np.searchsorted(bounds, [position, position + len(block)]))
             end = start + len(block) + growth
             places, shifts = self._write(block, out[start:end])
+            # a string moves by the bytes that all escapes before it add, in earlier blocks and in this one
             new_bounds[rows] += start - position + shifts[np.searchsorted(places, bounds[rows] - position)]
             start, position = end, position + len(block)
         new_bounds[bounds == len(data)] = size

@@ -1,8 +1,9 @@
 """Evaluates JSON paths with one wildcard on a parsed document, as GET_JSON_OBJECT does.
 
-The matches of the steps after the wildcard, one for each element of the array, become an array: ``$.a[*].b`` of
-``{"a": [{"b": 1}, {}, {"b": 2}]}`` is ``[1,2]``. A single match is written without brackets, unless the wildcard follows an
-index: ``$.a[1][*]`` of ``{"a": [[1, 2], [3]]}`` is ``[3]``. The compiled loops of ``json_loops`` do this for most strings.
+The steps after the wildcard have at most one match in each element of the array. The matches become an array:
+``$.a[*].b`` of ``{"a": [{"b": 1}, {}, {"b": 2}]}`` is ``[1,2]``. A single match is written without brackets, unless the
+wildcard follows an index: ``$.a[1][*]`` of ``{"a": [[1, 2], [3]]}`` is ``[3]``. The compiled loops of ``json_loops`` do this
+for most strings.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def write_matches(document: Node, steps: Sequence[str | int], print_double: Prin
         if array.kind != "array":
             continue
         values = (value_at(item, steps[wildcard + 1 :]) for item in array.items)
-        # Spark writes other arrays to a buffer of characters first, and escapes fewer of these
+        # Spark first writes other arrays to a buffer of characters, for which Jackson has fewer escapes (``to_json``)
         matches = [to_json(value, print_double, keeps_brackets) for value in values if value is not None]
         if keeps_brackets:
             # an array without matches, which is already written, stays before that of a later field of the same name

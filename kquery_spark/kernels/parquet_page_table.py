@@ -67,7 +67,7 @@ RLE_DICTIONARY: Final = 8
 """``Encoding.RLE_DICTIONARY``: dictionary indices."""
 
 AS_IN_ARROW: Final = 0
-"""Layout of plain values: the file stores them as Arrow does, so that they are copied."""
+"""Layout of plain values: they are copied. Arrow stores them in the same way, or has 8 or 16 bits where the file has 32."""
 INT96: Final = 1
 """Layout of plain values: times of 12 bytes, which are nanoseconds of the day and a Julian day number."""
 BIG_ENDIAN: Final = 2

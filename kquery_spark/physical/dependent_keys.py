@@ -32,15 +32,16 @@ def comparable_values(key: Vector, num_rows: int) -> pa.Array | None:
 def are_determined(columns: Sequence[pa.Array], ids: Int64s, first_rows: Int64s) -> bool:
     """Return whether each column has a single value in each group. ids: the group of each row.
 
-    Returns False without comparing all rows if more than three quarters of the rows would have to be compared, because
-    encoding the columns then takes less time.
+    Returns False without comparing any rows if more than three quarters of them would have to be compared, because encoding
+    the columns then takes less time.
     """
     if 4 * len(first_rows) < len(ids):
         return False
     firsts = first_rows.take(ids)
     rows = np.flatnonzero(firsts != np.arange(len(ids)))
     firsts = firsts.take(rows)
-    # Gathered strings of equal lengths have at most the size of the column, so their offsets cannot overflow.
+    # Once the lengths are known to be equal, the gathered first strings have at most the bytes of the column, so their
+    # offsets cannot overflow.
     return all(_have_equal_numbers(column, rows, firsts) for column in columns) and all(
         _have_equal_bytes(column, rows, firsts) for column in columns if not pa.types.is_integer(column.type)
     )

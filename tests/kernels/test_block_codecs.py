@@ -1,4 +1,4 @@
-"""The kernel decompresses Snappy and LZ4 blocks like pyarrow, detects damaged blocks, and never writes outside of its output."""
+"""The kernel decompresses Snappy and LZ4 blocks like pyarrow, detects damage, and never writes outside of its output."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_sequences_of_lz4(kernels: ModuleType, stored: str, expected: bytes | No
 
 
 def test_damaged_blocks_of_lz4_are_refused_or_give_the_bytes_of_pyarrow(kernels: ModuleType):
-    """pyarrow also accepts blocks that are too short, and copies from the current position; the reader refuses them."""
+    """pyarrow also accepts blocks that are too short, and copies with an offset of zero; the kernel refuses both."""
     random = np.random.default_rng(4)
     data = b"".join(random.bytes(int(n)) * 3 for n in random.integers(1, 30, 40)) + bytes(500)
     stored = pa.compress(data, "lz4_raw", asbytes=True)

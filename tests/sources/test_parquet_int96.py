@@ -23,7 +23,7 @@ from kquery_spark.sources.parquet.source import parquet_source
 READ = (-210_866_716_800_000_000, -62_135_596_800_000_000, 0, 253_402_300_799_999_999, 7 * 10**18)
 MISREAD = (-(2**63) + 1, -7 * 10**18, -2 * 10**18, -210_900_000_000_000_000, 2**63 - 1)
 DAY_1970, HALF_DAY = 2_440_588, 43_200 * 10**9
-"""The Julian day number of 1970-01-01, and nanoseconds."""
+"""The Julian day number of 1970-01-01, and half a day in nanoseconds."""
 NEGATIVE_NANOS = [
     (0, 0),
     (-HALF_DAY, DAY_1970),
@@ -106,7 +106,7 @@ def test_negative_nanoseconds_are_read_as_by_spark(
     assert -HALF_DAY // 1000 in expected
 
 
-def test_other_times_beyond_64_bits_are_left_to_spark(spark: Any, tmp_path: Path) -> None:
+def test_times_of_other_writers_beyond_64_bits_fall_back_to_spark(spark: Any, tmp_path: Path) -> None:
     path = file_of(tmp_path, [(0, DAY_1970), (0, 2**31 - 1)])
     with pytest.raises(
         SourceError, match=rf"cannot read row group 0 of .*{DIRECTORY}.*: column t has INT96 times"

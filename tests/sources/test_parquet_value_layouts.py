@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Context, Decimal
 from itertools import product
 from typing import Any
@@ -16,7 +17,9 @@ import kquery_spark as kq
 from kquery_spark.errors import SourceError
 from kquery_spark.fuzz.settings import IN_DRIVER, applied
 from kquery_spark.kernels.compiled import FILE_LOOPS
+from kquery_spark.kernels.parquet_page_table import BITS, INT96
 from kquery_spark.sources.parquet.column_reader import ColumnReader
+from kquery_spark.sources.parquet.flat_chunk import ValueLayout
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.source import parquet_source
 from tests.conftest import SPARK_VERSION
@@ -239,3 +242,21 @@ def test_both_formats_of_lz4_that_spark_writes_are_read(spark, tmp_path, kernels
     found = context.sql("SELECT s, sum(k) AS k FROM t WHERE k > 40 GROUP BY s").to_arrow()
     expected = spark.read.parquet(path).where("k > 40").groupBy("s").sum("k").collect()
     assert sorted(zip(*found.to_pydict().values(), strict=True)) == sorted(map(tuple, expected))
+
+
+@pytest.mark.parametrize(
+    "layout", [ValueLayout(pa.bool_(), 1, BITS, 1), ValueLayout(pa.timestamp("us"), 12, INT96, 8)]
+)
+def test_a_dictionary_that_cannot_have_the_values_is_declined(tmp_path, kernels, layout):
+    """A damaged footer may call a column of other values Boolean, and a damaged header may declare too many values."""
+    path = tmp_path / "numbers.parquet"
+    pq.write_table(pa.table({"a": pa.array(np.arange(20_000) % 100, pa.int32())}), path, version="1.0")
+    opened = open_file(parquet_source([str(path)]).files[0])
+    chunk = opened._flat_chunk(0, "a")
+    assert chunk is not None
+    start, size = chunk.byte_range
+    data = path.read_bytes()[start : start + size]
+    assert ColumnReader(chunk, kernels, data).read() is not None
+    damaged = ColumnReader(replace(chunk, dtype=layout.dtype, layout=layout), kernels, data)
+    assert damaged.read() is None
+    assert damaged.dictionary_values() is None

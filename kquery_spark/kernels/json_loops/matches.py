@@ -135,8 +135,8 @@ def json_matches(
 ) -> Any:
     """Write the matches of a path with a wildcard in each document, one after the other; return the number of bytes.
 
-    The parameters are those of ``json_values``. wildcard: the number of the step that is the wildcard. out: needs twice as
-    many bytes as the strings have.
+    The parameters are those of ``json_values``. wildcard: the 0-based index of the wildcard among the steps. out: needs
+    twice as many bytes as the strings have.
     """
     done = int64(0)
     no_keys, positions = np.zeros(0, np.int64), np.zeros(len(indexes) + 1, np.int64)

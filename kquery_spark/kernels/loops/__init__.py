@@ -2,8 +2,8 @@
 
 - ``memory``: unchecked loads and stores, as building blocks
 - ``footers``: parses footers; ``parquet_pages``: parses page headers
-- ``parquet_codecs``: decompresses pages, which are blocks of ``snappy`` or ``lz4``; ``block_copies``: copies of both
-- ``parquet_runs``, ``parquet_levels``: decode runs of indices and levels; ``parquet_page_parts``: those of a page
+- ``parquet_codecs``: decompresses pages with ``snappy`` or ``lz4``; both copy bytes with ``block_copies``
+- ``parquet_runs``, ``parquet_levels``: decode runs of indices and levels; ``parquet_page_parts``: decodes those of a page
 - ``parquet_plain``: converts values that the file stores in another layout than Arrow
 - ``parquet_indices``: decodes the indices of a chunk, or compares them with a selection while they are unpacked
 - ``parquet_values``, ``parquet_strings``: decode chunks to Arrow buffers

@@ -1,8 +1,9 @@
 """Copies the literals of Snappy and LZ4 blocks, and repeated bytes of the output.
 
 Blocks of 64-bit integers consist of elements with about 4 raw bytes, so most of the time would go into calls that copy a few
-bytes. Therefore, elements of up to 16 raw bytes are copied as two words, except for literals in the last bytes of the input.
-The next element overwrites the excess bytes, and ``PADDING`` is the room for those of the last element.
+bytes. Therefore, elements of up to 16 raw bytes are copied as two words. Exceptions are literals in the last bytes of the
+input, and copies from less than 8 bytes back (``copy_from_output``). The next element overwrites the excess bytes, and
+``PADDING`` is the room for those of the last element.
 
 The callers check that the source exists and that the element fits into the output.
 """
@@ -31,7 +32,7 @@ def copy_words(out: Any, to: Any, data: Any, at: Any) -> None:
 
 @numba.njit(inline="always")
 def copy_literal(out: Any, to: Any, data: Any, at: Any, size: Any) -> None:
-    """Copy ``size`` bytes of the input, and up to 15 more bytes."""
+    """Copy ``size`` bytes of the input, and up to 16 more bytes."""
     if size <= _TWO_WORDS and at + _TWO_WORDS <= uintp(len(data)):
         copy_words(out, to, data, at)
     else:

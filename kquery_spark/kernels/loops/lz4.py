@@ -9,8 +9,8 @@ literal.
 A copy may overlap its own output. The block ``26 61 62 02 00 50 63 64 65 66 67`` has 17 raw bytes: the literal "ab", a copy
 of 10 bytes from 2 bytes back, and the literal "cdefg".
 
-The last five bytes of a block belong to a literal, and the last copy starts at least 12 bytes before the end. The reference
-implementation refuses other blocks, so this one does, too.
+The last five raw bytes of a block belong to a literal, and the last copy starts at least 12 raw bytes before the end. The
+reference implementation refuses other blocks, so this one does, too.
 """
 
 from __future__ import annotations

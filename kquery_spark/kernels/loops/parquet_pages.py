@@ -271,7 +271,7 @@ def page_table(data: Any, rows: Any, levels: Any, codec: Any, pages: Any, totals
     are not those of a flat column with ``rows`` rows, and ``TOO_MANY_PAGES`` if the table has too few rows.
 
     levels: whether the column has definition levels, which must then have one bit. codec: ``AS_STORED``, ``SNAPPY`` (pages
-    that consist of one literal are marked as not compressed) or ``OTHER_CODEC``. totals: receives the totals of the chunk.
+    of one literal are marked as not compressed), ``LZ4``, or ``OTHER_CODEC``. totals: receives the totals of the chunk.
     """
     at, end = int64(0), int64(len(data))
     count, total = 0, int64(0)

@@ -56,7 +56,7 @@ _MAX_DAY = _EPOCH_DAY + 106_000_000
 def _int96_times(data: Any, at: Any, count: Any, out: Any, to: Any) -> Any:
     """Convert INT96 times to microseconds; False for days below 1, negative nanoseconds, and late times.
 
-    These are rare. They are converted by ``sources/parquet/int96.py``, as if the loops could not read the chunk.
+    These are rare. The caller then reads the chunk with pyarrow, and ``sources/parquet/int96.py`` converts or rejects them.
     """
     invalid = uint64(0)
     for i in range(count):
@@ -135,12 +135,12 @@ def _bits(data: Any, at: Any, end: Any, encoding: Any, valid_rows: Any, out: Any
 def plain_pages(
     data: Any, pages: Any, is_needed: Any, has_levels: Any, layout: Any, stored: Any, width: Any, out: Any
 ) -> Any:
-    """Copy the needed pages to ``out`` with converted values, and make the page table point there; False for other pages.
+    """Copy the needed pages to ``out`` with converted values, and make the page table point there; False if that fails.
 
     data, pages: the decompressed bytes and the table of the data pages. is_needed: a flag for each page; the other pages get
-    the size 0. has_levels: whether the column has definition levels. layout: that of the values, ``INT96``, ``BIG_ENDIAN``,
-    or ``BITS``. stored, width: the bytes of a value in the page and in ``out``. out: has room for the bytes of the needed
-    pages and, in addition, for all of their values.
+    the size 0. has_levels: whether the column has definition levels. layout: ``INT96``, ``BIG_ENDIAN``, or ``BITS``, the
+    layout of the values. stored, width: the bytes of a value in the page and in ``out``. out: has room for the bytes of the
+    needed pages and, in addition, for all of their values.
     """
     if not are_stored(data, pages) or not 0 < stored <= 16 or (width < stored < 9):
         return False

@@ -76,6 +76,9 @@ def _copy_entries(dictionary: Any, indices: Any, count: Any, width: Any, out: An
             at = 16 * int64(indices[i])
             store64(out, to + 16 * i, load64(dictionary, at))
             store64(out, to + 16 * i + 8, load64(dictionary, at + 8))
+    elif width == 1:
+        for i in range(count):
+            out[to + i] = dictionary[int64(indices[i])]
     else:
         for i in range(count):
             store32(out, to + 4 * i, uint64(indices[i]))

@@ -96,7 +96,7 @@ class RuntimeFilter(ABC):
 
 @dataclass
 class MatchFilter(RuntimeFilter):
-    """The filter of a join: keeps the rows whose keys have a match in its table, or in one of its columns."""
+    """The filter of a join: keeps the rows whose keys, or whose value of one key column, occur in the join table."""
 
     table: JoinTable | ColumnMatches
 
@@ -123,7 +123,8 @@ class MatchFilter(RuntimeFilter):
     def by_column(self) -> list[RuntimeFilter]:
         """Return one filter for each key column.
 
-        Their rows may have no match because of another column, so Spark evaluates all expressions for them (``every_row``).
+        Spark evaluates the expressions between a scan and the join for the rows that such a filter drops, too. So operators
+        pass it on only if these expressions cannot raise (``every_row``).
         """
         if not isinstance(self.table, JoinTable) or len(self.columns) == 1:
             return []

@@ -64,6 +64,6 @@ class ColumnMatches:
         return HashIndex(distinct_values(self._build_codes()))
 
     def _build_codes(self) -> Int64s:
-        """Return the codes of the build rows. The last one would be a NULL that matches nothing."""
+        """Return the codes of the build rows, without the last possible code, which only a NULL without a match has."""
         codes = self._space.encode(self._values, self._num_rows)
         return codes[codes < self._space.size - 1]

@@ -102,8 +102,8 @@ class JoinExec(BinaryExec):
     def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
         """Pass the filter to the side that has its columns if that cannot change the result.
 
-        - Condition: if it can raise or is nondeterministic, no filter is passed, because it must see all pairs. The same
-          holds for computed keys, which must see all rows.
+        - Condition: if it can raise or is nondeterministic, no filter is passed, because the condition must see all pairs.
+          The same holds for keys that can raise or are nondeterministic, which must see all rows.
         - Probe side: if the join emits unmatched build rows, no filter is passed, because a dropped probe row may be the
           match of a build row.
         - Build side: only an inner join passes filters, and only those of joins, whose tables are complete before this join

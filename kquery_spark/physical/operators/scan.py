@@ -208,9 +208,9 @@ class _FilteringReader:
         return True
 
     def _most_selective_first(self, runtime: list[RuntimeFilter]) -> list[RuntimeFilter]:
-        """Order run-time filters by the share of rows that passed so far: few rows of the later columns are then decoded.
+        """Sort run-time filters by the share of rows that passed so far, so that later columns are decoded for fewer rows.
 
-        Only filters that take equally long are reordered. A filter without rows so far comes first.
+        Quick filters still come before the others. A filter that has not seen any rows yet is the first of its kind.
         """
         return sorted(runtime, key=lambda f: (not f.is_quick, f.passed / max(f.seen, 1)))
 

@@ -29,6 +29,7 @@ import pyarrow as pa
 from kquery_spark.cached_property import cached_property
 from kquery_spark.kernels.parquet_page_table import (
     AS_IN_ARROW,
+    BITS,
     BODY,
     COMPRESSED,
     COMPRESSED_PAGES,
@@ -184,10 +185,13 @@ class ColumnReader:
         return None if nulls < 0 else layout.array(count, _bitmap(valid, nulls), nulls, out)
 
     def _dictionary_numbers(self, layout: ValueLayout) -> Bytes | None:
-        """The values of the dictionary page as Arrow stores them."""
+        """The values of the dictionary page in the layout that ``decode_values`` copies; None if they are damaged."""
         pages, data = self._pages, self._dictionary
         if pages is None or pages.dictionary is None or data is None:
             return data
+        # The format has no dictionaries of Boolean values. The number of values is checked before memory is allocated.
+        if layout.kind == BITS or pages.dictionary[VALUES] * layout.stored > len(data):
+            return None
         converted = self._in_arrow_layout(
             data, _as_data_page(pages.dictionary, data), layout, None, levels=False
         )

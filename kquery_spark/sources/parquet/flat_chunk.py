@@ -142,9 +142,8 @@ def _layout(leaf: Any, dtype: pa.DataType) -> ValueLayout | None:
     physical_type = leaf.physical_type
     if physical_type in _WIDTHS:
         width = _WIDTHS[physical_type]
-        is_narrow = width == 4 and pa.types.is_integer(
-            dtype
-        )  # the file stores 8-bit and 16-bit integers in 32 bits
+        # the file stores 8-bit and 16-bit integers in 32 bits
+        is_narrow = width == 4 and pa.types.is_integer(dtype) and dtype.bit_width <= 32
         is_number = any(is_type(dtype) for is_type in _NUMBERS) and (
             is_narrow or dtype.bit_width == 8 * width
         )

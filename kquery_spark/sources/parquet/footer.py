@@ -1,10 +1,9 @@
 """Parses the parts of a Parquet footer that pyarrow hides, and rewrites footers so that pyarrow returns stored values.
 
 Arrow converts a decimal that is stored as INT32 or INT64 into 128-bit values, and the engine would convert these back into
-int64. If the footer lacks the decimal annotation, pyarrow returns the stored integers instead. Only the annotation is
-removed; all other bytes of the footer stay the same. INT96 times may be declared as 12 bytes, because Arrow
-misreads some of them (``int96.py``). Format: parquet.thrift of apache/parquet-format, in Thrift's compact
-protocol.
+int64. If the footer lacks the decimal annotation, pyarrow returns the stored integers, so this annotation is removed. On
+request, INT96 times are declared as values of 12 bytes, because Arrow misreads some of them (``int96.py``). All other bytes
+of the footer stay the same. Format: parquet.thrift of apache/parquet-format, in Thrift's compact protocol.
 """
 
 from __future__ import annotations
@@ -69,9 +68,9 @@ def as_file(footer: bytes) -> bytes:
 
 
 def storage_metadata(footer: bytes, *, int96: bool) -> Any | None:
-    """The metadata with flat INT32 and INT64 decimals declared as integers; None if there are no such columns.
+    """The metadata with flat INT32 and INT64 decimals declared as integers; None if no declaration changes.
 
-    int96: whether flat INT96 times are declared as 12 bytes.
+    int96: whether flat INT96 times are also declared, as values of 12 bytes.
 
     Raises ValueError for a footer that does not follow the format.
     """
@@ -140,7 +139,7 @@ def _elements(cursor: Cursor, count: int, int96: bool) -> list[_Element]:
 
 
 def _in_storage_type(values: dict[int, int], fields: list[Field], int96: bool) -> bytes | None:
-    """The serialized element with the type as which pyarrow reads it; None if that is the declared type."""
+    """The serialized element with its storage type instead of the declared type; None if the two are the same."""
     unannotated = [f for f in fields if f[0] not in _ANNOTATION]
     if int96 and values.get(_TYPE) == _INT96:
         fixed = [(_TYPE, I32, integer(_FIXED_LENGTH)), (_LENGTH, I32, integer(_INT96_BYTES))]

@@ -1,10 +1,10 @@
 """Reads INT96 times as Spark does.
 
-An INT96 time has 8 bytes of nanoseconds and 4 bytes of a Julian day number. Both are signed, but Arrow reads unsigned
-numbers, and day 0 as 1970-01-01. Parquet's Java library, which Spark uses, never writes negative nanoseconds. For its files,
-a second read in seconds detects the days that Arrow misreads, except for day 0. Some other writers store times before 1970
-with negative nanoseconds. From their files, pyarrow reads the 12 bytes, which takes a multiple of the time, and
-``int96_times`` converts them.
+An INT96 time has 8 bytes of nanoseconds and 4 bytes of a Julian day number. Both are signed, but Arrow reads both as
+unsigned numbers, and takes day 0 for 1970-01-01. Parquet's Java library, which Spark uses, never writes negative
+nanoseconds. For its files, a second read in seconds detects the days that Arrow misreads, except for day 0. Some other
+writers store times before 1970 with negative nanoseconds. From their files, pyarrow reads the 12 bytes as they are, and
+``int96_times`` converts them, which takes several times as long.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class ParsedFooter:
 
     @cached_property
     def _stored_schema(self) -> pa.Schema:
-        """The Arrow schema that readers return, with short decimals as integers and ``_int96_as_bytes``."""
+        """The Arrow schema that readers return: short decimals are integers, and ``_int96_as_bytes`` have 12 bytes."""
         schema: pa.Schema = self._physical.schema.to_arrow_schema()
         return schema
 
