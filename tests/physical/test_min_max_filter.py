@@ -122,7 +122,7 @@ def test_the_answer_is_that_of_all_rows(
         assert FILE_LOOPS.compile_now() is not None
         monkeypatch.setattr(flat_chunk, "_MIN_ROWS_PER_VALUE", 1)
     else:
-        monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: None)
+        monkeypatch.setattr(FILE_LOOPS, "kernels", lambda *_: None)
     path = tmp_path / "t.parquet"
     pq.write_table(TABLES[name], path, row_group_size=GROUP)
     spark.read.parquet(str(path)).createOrReplaceTempView("t")

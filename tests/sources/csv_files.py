@@ -32,7 +32,7 @@ TYPES = {
 def cut_by(request, monkeypatch):
     """Arrow splits the lines into fields, or the compiled kernels do where they can."""
     found = FILE_LOOPS.compile_now() if request.param == "kernels" else None
-    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: found)
+    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda *_: found)
 
 
 def schema_of(ddl: dict[str, str]) -> pa.Schema:

@@ -188,7 +188,7 @@ def test_spark_reads_the_same(spark, tmp_path, monkeypatch, kernels):
     asked: list[bool] = []
     real = fields.cut
     monkeypatch.setattr(blocks, "cut", lambda *given: asked.append(True) or real(*given))
-    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: kernels)
+    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda *_: kernels)
     for name in ("usual", "quoted", "odd"):
         frame = spark.read.csv(str(tmp_path / f"{name}.csv"), schema=DDL, nullValue="NA")
         expected = frame.toArrow()
@@ -204,7 +204,7 @@ def test_a_setting_leaves_lines_to_arrow(tmp_path, monkeypatch, kernels):
     asked: list[bool] = []
     real = fields.cut
     monkeypatch.setattr(blocks, "cut", lambda *given: asked.append(True) or real(*given))
-    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: kernels)
+    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda *_: kernels)
     for setting in (True, False):
         context = kq.ExecutionContext(config=EngineConfig(compiled=setting))
         context.register_csv("t", str(tmp_path / "t.csv"), schema="a INT, b INT", header=False)

@@ -77,7 +77,11 @@ ALLOWED = {
 }
 # Strings of other modules in which JSON is an encoding, not a format of tables.
 ENCODINGS = {
-    "cli/commands.py": {"--json", "json_file"},
+    "cli/commands.py": {
+        "JSON file of counts and findings. If it exists, the run continues there.",
+        "--json",
+        "json_file",
+    },
     "qualify/event_files.py": {"the JSON nests too deeply"},
     "functions/aggregate/hyperloglog.py": {"hyperloglog_bias.json"},
     "service/server.py": {"Return the settings that decide the meaning of queries, as JSON."},

@@ -196,7 +196,7 @@ def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
     monkeypatch.setattr(flat_chunk, "_MIN_ROWS_PER_VALUE", 32)
     again = write(tmp_path / "again.parquet", rows)
     assert again.dictionary_column(again.splits()[0], "l") is None
-    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: None)
+    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda *_: None)
     assert indexed.dictionary_column(indexed.splits()[0], "l") is None
 
 
@@ -355,7 +355,7 @@ def test_join_filters_ask_for_values(tmp_path, monkeypatch):
         return context.sql(query).to_arrow()
 
     by_indices = answer()
-    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: None)
+    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda *_: None)
     assert by_indices.equals(answer())
     assert by_indices.num_rows > 0
 
@@ -364,7 +364,7 @@ def test_a_setting_switches_dictionary_columns_off(tmp_path, monkeypatch):
     write(tmp_path / "f.parquet", table())
     asked: list[bool] = []
     real = FILE_LOOPS.kernels
-    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: asked.append(True) or real())
+    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda *_: asked.append(True) or real())
     for setting, expected in (("true", True), ("false", False)):
         config = EngineConfig().with_settings({"spark.kquery.compiled": setting})
         context = kq.ExecutionContext(config=config)

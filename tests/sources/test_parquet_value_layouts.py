@@ -147,7 +147,7 @@ def test_damaged_pages_are_errors_or_what_pyarrow_reads(tmp_path, kernels, codec
 @pytest.fixture(params=[True, False], ids=["compiled", "interpreted"])
 def check_reader(request, monkeypatch, kernels) -> Callable[[], None]:
     """Lets queries use the compiled loops, or hides the loops. Returns a function that checks which reader was used."""
-    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: kernels if request.param else None)
+    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda *_: kernels if request.param else None)
     used: list[bool] = []
     real = ColumnReader.read
 
