@@ -147,7 +147,7 @@ class Answers:
             finally:
                 # Closing the reader does not close the generator behind it. So end the query here: it must free its memory
                 # before it frees its slot.
-                stop.set("its result is no longer read")
+                stop.set("its result was closed")
 
     def release_memory(self, freed: FreedMemory) -> None:
         """Return memory of ended queries to the system if a release is due. freed: the state of the calling thread."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import ModuleType
 
 import numpy as np
@@ -13,10 +14,6 @@ from hypothesis import strategies as st
 from kquery_spark.kernels.parquet_page_table import (
     BODY,
     COMPRESSED,
-    DATA,
-    DATA_V2,
-    KIND,
-    LEVEL_BYTES,
     LZ4,
     PAGE_FIELDS,
     RAW_SIZE,
@@ -115,21 +112,31 @@ def test_sequences_of_lz4(kernels: ModuleType, stored: str, expected: bytes | No
     assert expected is None or bytes(pa.decompress(block, size, codec="lz4_raw", asbytes=True)) == expected
 
 
-def test_damaged_blocks_of_lz4_are_refused_or_give_the_bytes_of_pyarrow(kernels: ModuleType):
-    """pyarrow also accepts blocks that are too short, and copies with an offset of zero; the kernel refuses both."""
-    random = np.random.default_rng(4)
-    data = b"".join(random.bytes(int(n)) * 3 for n in random.integers(1, 30, 40)) + bytes(500)
-    stored = pa.compress(data, "lz4_raw", asbytes=True)
-    accepted = 0
+def damaged_blocks(codec: str, data: bytes, random: np.random.Generator) -> Iterator[bytes]:
+    """5,000 compressed blocks of ``data``, with up to three bytes changed; a fifth of them is also truncated."""
+    stored = pa.compress(data, codec, asbytes=True)
     for _ in range(5_000):
         damaged = bytearray(stored)
         for at in random.integers(0, len(damaged), random.integers(1, 4)):
             damaged[at] = random.integers(0, 256)
         if random.random() < 0.2:
             del damaged[random.integers(0, len(damaged)) :]
-        found = decompress(kernels, bytes(damaged), len(data), LZ4)
+        yield bytes(damaged)
+
+
+def repetitive_bytes(random: np.random.Generator) -> bytes:
+    return b"".join(random.bytes(int(n)) * 3 for n in random.integers(1, 30, 40)) + bytes(500)
+
+
+def test_damaged_blocks_of_lz4_are_refused_or_give_the_bytes_of_pyarrow(kernels: ModuleType):
+    """pyarrow also accepts blocks that are too short, and copies with an offset of zero; the kernel refuses both."""
+    random = np.random.default_rng(4)
+    data = repetitive_bytes(random)
+    accepted = 0
+    for damaged in damaged_blocks("lz4_raw", data, random):
+        found = decompress(kernels, damaged, len(data), LZ4)
         if found is not None:
-            assert found == pa.decompress(bytes(damaged), len(data), codec="lz4_raw", asbytes=True)
+            assert found == pa.decompress(damaged, len(data), codec="lz4_raw", asbytes=True)
         accepted += found is not None
     assert 500 < accepted < 4_000
 
@@ -167,39 +174,10 @@ def test_large_blocks_are_decompressed(kernels: ModuleType):
 
 def test_damaged_blocks_give_the_same_result_as_in_pyarrow(kernels: ModuleType):
     random = np.random.default_rng(3)
-    data = b"".join(random.bytes(int(n)) * 3 for n in random.integers(1, 30, 40)) + bytes(500)
-    stored = pa.compress(data, "snappy", asbytes=True)
+    data = repetitive_bytes(random)
     rejected = 0
-    for _ in range(5_000):
-        damaged = bytearray(stored)
-        for at in random.integers(0, len(damaged), random.integers(1, 4)):
-            damaged[at] = random.integers(0, 256)
-        if random.random() < 0.2:
-            del damaged[random.integers(0, len(damaged)) :]
-        actual = decompress(kernels, bytes(damaged), len(data))
-        assert actual == decompress_with_pyarrow(bytes(damaged), len(data))
+    for damaged in damaged_blocks("snappy", data, random):
+        actual = decompress(kernels, damaged, len(data))
+        assert actual == decompress_with_pyarrow(damaged, len(data))
         rejected += actual is None
     assert 1_000 < rejected < 5_000
-
-
-def test_the_pages_that_are_needed_are_decompressed_one_after_the_other(kernels: ModuleType):
-    parts = [b"first " * 30, b"second " * 30, b"levels" + b"values " * 30, b"stored as it is"]
-    stored = [pa.compress(parts[0], "snappy", asbytes=True), pa.compress(parts[1], "snappy", asbytes=True)]
-    stored += [parts[2][:6] + pa.compress(parts[2][6:], "snappy", asbytes=True), parts[3]]
-    pages = np.zeros((4, PAGE_FIELDS), np.int64)
-    pages[:, BODY] = np.cumsum([0, *map(len, stored[:3])])
-    pages[:, SIZE], pages[:, RAW_SIZE] = list(map(len, stored)), list(map(len, parts))
-    pages[:, KIND], pages[2, [KIND, LEVEL_BYTES]], pages[:3, COMPRESSED] = DATA, (DATA_V2, 6), 1
-    data = np.frombuffer(b"".join(stored), np.uint8)
-    table, is_needed = pages.copy(), np.array([True, False, True, True])
-    size = sum(len(p) for p, needed in zip(parts, is_needed, strict=True) if needed)
-    out = np.empty(size + kernels.PADDING, np.uint8)
-    assert kernels.decompress_pages(SNAPPY, data, table, is_needed, out)
-    assert out[:size].tobytes() == parts[0] + parts[2] + parts[3]
-    assert table[:, BODY].tolist() == [0, len(parts[0]), len(parts[0]), len(parts[0]) + len(parts[2])]
-    assert table[:, SIZE].tolist() == [len(parts[0]), 0, len(parts[2]), len(parts[3])]
-    for column, value in ((SIZE, len(data) + 1), (BODY, -1), (RAW_SIZE, size), (LEVEL_BYTES, 10_000)):
-        wrong = pages.copy()
-        wrong[2, column] = value
-        assert not kernels.decompress_pages(SNAPPY, data, wrong, is_needed, out), column
-    assert not kernels.decompress_pages(SNAPPY, data, pages.copy(), is_needed, out[:-1])

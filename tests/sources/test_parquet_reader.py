@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from types import ModuleType
@@ -112,15 +113,21 @@ def assert_equal_to_pyarrow(opened: OpenFile, kernels: ModuleType, *, read: set[
                 )
 
 
+def assert_pages_are_read(
+    path: Path, kernels: ModuleType, table_of: Callable[[float], pa.Table], **options: Any
+) -> None:
+    """Compare files with and without dictionaries, for all shares of NULLs, with pyarrow. table_of: makes the table."""
+    for nulls in NULLS:
+        rows = table_of(nulls)
+        opened = write(path / f"coded{nulls}.parquet", rows, **options)
+        assert_equal_to_pyarrow(opened, kernels, read=set(rows.schema.names))
+        plain = write(path / f"plain{nulls}.parquet", rows, use_dictionary=False, **options)
+        assert_equal_to_pyarrow(plain, kernels, read=set(rows.schema.names))
+
+
 @pytest.mark.parametrize(("codec", "version"), list(product(CODECS, ["1.0", "2.0"])))
 def test_dictionary_and_plain_pages_are_read_as_by_pyarrow(tmp_path, kernels, codec, version):
-    for nulls in NULLS:
-        rows = table(nulls)
-        options = {"compression": codec, "data_page_version": version}
-        opened = write(tmp_path / f"coded{nulls}.parquet", rows, **options)
-        assert_equal_to_pyarrow(opened, kernels, read=set(rows.schema.names))
-        plain = write(tmp_path / f"plain{nulls}.parquet", rows, use_dictionary=False, **options)
-        assert_equal_to_pyarrow(plain, kernels, read=set(rows.schema.names))
+    assert_pages_are_read(tmp_path, kernels, table, compression=codec, data_page_version=version)
 
 
 @pytest.mark.parametrize("nulls", NULLS)

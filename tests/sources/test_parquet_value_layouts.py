@@ -23,7 +23,15 @@ from kquery_spark.sources.parquet.flat_chunk import ValueLayout
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.source import parquet_source
 from tests.conftest import SPARK_VERSION
-from tests.sources.test_parquet_reader import CODECS, NULLS, ROWS, as_read, assert_equal_to_pyarrow, write
+from tests.sources.test_parquet_reader import (
+    CODECS,
+    NULLS,
+    ROWS,
+    as_read,
+    assert_equal_to_pyarrow,
+    assert_pages_are_read,
+    write,
+)
 
 DAYS = 86_400_000_000
 
@@ -78,13 +86,8 @@ IN_OTHER_LAYOUTS = {"use_deprecated_int96_timestamps": True, "store_decimal_as_i
 
 @pytest.mark.parametrize(("codec", "version"), list(product(CODECS, ["1.0", "2.0"])))
 def test_dictionary_and_plain_pages_are_read_as_by_pyarrow(tmp_path, kernels, codec, version):
-    for nulls in NULLS:
-        rows = table(nulls)
-        options = {"compression": codec, "data_page_version": version, **IN_OTHER_LAYOUTS}
-        opened = write(tmp_path / f"coded{nulls}.parquet", rows, **options)
-        assert_equal_to_pyarrow(opened, kernels, read=set(rows.schema.names))
-        plain = write(tmp_path / f"plain{nulls}.parquet", rows, use_dictionary=False, **options)
-        assert_equal_to_pyarrow(plain, kernels, read=set(rows.schema.names))
+    options = {"compression": codec, "data_page_version": version, **IN_OTHER_LAYOUTS}
+    assert_pages_are_read(tmp_path, kernels, table, **options)
 
 
 @pytest.mark.parametrize("nulls", NULLS)

@@ -48,8 +48,8 @@ def import_unpacked_pyspark() -> None:
     PySpark, the archive is in ``python/lib`` below the directory. Nothing is imported unless the directory has compiled
     modules, and the same ``version.py`` and ``worker.py`` as the archive.
     """
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or "pyspark" in sys.modules or not isinstance(spec.loader, zipimport.zipimporter):
+    spec = None if "pyspark" in sys.modules else importlib.util.find_spec("pyspark")
+    if spec is None or not isinstance(spec.loader, zipimport.zipimporter):
         return
     archive = spec.loader
     python = Path(archive.archive).parent.parent

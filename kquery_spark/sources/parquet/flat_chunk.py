@@ -143,9 +143,9 @@ def _layout(leaf: Any, dtype: pa.DataType) -> ValueLayout | None:
     if physical_type in _WIDTHS:
         width = _WIDTHS[physical_type]
         # the file stores 8-bit and 16-bit integers in 32 bits
-        is_narrow = width == 4 and pa.types.is_integer(dtype) and dtype.bit_width <= 32
+        is_short_integer = width == 4 and pa.types.is_integer(dtype) and dtype.bit_width < 32
         is_number = any(is_type(dtype) for is_type in _NUMBERS) and (
-            is_narrow or dtype.bit_width == 8 * width
+            is_short_integer or dtype.bit_width == 8 * width
         )
         return ValueLayout(dtype, width, AS_IN_ARROW, width) if is_number else None
     if physical_type == "INT96":
@@ -154,9 +154,9 @@ def _layout(leaf: Any, dtype: pa.DataType) -> ValueLayout | None:
         return ValueLayout(dtype, 1, BITS, 1)
     is_decimal = physical_type == "FIXED_LEN_BYTE_ARRAY" and pa.types.is_decimal128(dtype)
     if is_decimal and leaf.length <= _MAX_DECIMAL_BYTES:
-        is_narrow = dtype.precision <= _MAX_NARROW_DIGITS  # the engine uses the unscaled integers
+        fits_int64 = dtype.precision <= _MAX_NARROW_DIGITS  # the engine uses the unscaled integers
         return ValueLayout(
-            pa.int64() if is_narrow else dtype, leaf.length, BIG_ENDIAN, 8 if is_narrow else 16
+            pa.int64() if fits_int64 else dtype, leaf.length, BIG_ENDIAN, 8 if fits_int64 else 16
         )
     return None
 
