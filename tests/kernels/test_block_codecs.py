@@ -14,6 +14,10 @@ from hypothesis import strategies as st
 from kquery_spark.kernels.parquet_page_table import (
     BODY,
     COMPRESSED,
+    DATA,
+    DATA_V2,
+    KIND,
+    LEVEL_BYTES,
     LZ4,
     PAGE_FIELDS,
     RAW_SIZE,
@@ -181,3 +185,29 @@ def test_damaged_blocks_give_the_same_result_as_in_pyarrow(kernels: ModuleType):
         assert actual == decompress_with_pyarrow(damaged, len(data))
         rejected += actual is None
     assert 1_000 < rejected < 5_000
+
+
+@pytest.mark.parametrize(("name", "codec"), CODECS.items())
+def test_the_pages_that_are_needed_are_decompressed_one_after_the_other(
+    kernels: ModuleType, name: str, codec: int
+):
+    parts = [b"first " * 30, b"second " * 30, b"levels" + b"values " * 30, b"stored as it is"]
+    stored = [pa.compress(parts[0], name, asbytes=True), pa.compress(parts[1], name, asbytes=True)]
+    stored += [parts[2][:6] + pa.compress(parts[2][6:], name, asbytes=True), parts[3]]
+    pages = np.zeros((4, PAGE_FIELDS), np.int64)
+    pages[:, BODY] = np.cumsum([0, *map(len, stored[:3])])
+    pages[:, SIZE], pages[:, RAW_SIZE] = list(map(len, stored)), list(map(len, parts))
+    pages[:, KIND], pages[2, [KIND, LEVEL_BYTES]], pages[:3, COMPRESSED] = DATA, (DATA_V2, 6), 1
+    data = np.frombuffer(b"".join(stored), np.uint8)
+    table, is_needed = pages.copy(), np.array([True, False, True, True])
+    size = sum(len(p) for p, needed in zip(parts, is_needed, strict=True) if needed)
+    out = np.empty(size + kernels.PADDING, np.uint8)
+    assert kernels.decompress_pages(codec, data, table, is_needed, out)
+    assert out[:size].tobytes() == parts[0] + parts[2] + parts[3]
+    assert table[:, BODY].tolist() == [0, len(parts[0]), len(parts[0]), len(parts[0]) + len(parts[2])]
+    assert table[:, SIZE].tolist() == [len(parts[0]), 0, len(parts[2]), len(parts[3])]
+    for column, value in ((SIZE, len(data) + 1), (BODY, -1), (RAW_SIZE, size), (LEVEL_BYTES, 10_000)):
+        wrong = pages.copy()
+        wrong[2, column] = value
+        assert not kernels.decompress_pages(codec, data, wrong, is_needed, out), column
+    assert not kernels.decompress_pages(codec, data, pages.copy(), is_needed, out[:-1])
