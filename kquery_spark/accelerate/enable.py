@@ -65,7 +65,8 @@ def enable(spark: SparkSession, *, fallback: Fallback = "spark", when: When = "a
     except Unsupported as unknown:
         warn_user(f"Spark runs the queries of this session: {unknown.reason}")
         return
-    import_planner_in_background()
+    if when != "never":
+        import_planner_in_background()
     _sessions[session_identity(spark)] = _Options(fallback, when)
     _install()
 
@@ -80,7 +81,6 @@ def enable_everywhere(*, fallback: Fallback = "spark", when: When = "auto") -> N
     """Enable the engine in every classic session of this process, including future ones, as ``kquery-spark run`` does."""
     global _everywhere
     check_options(fallback, when)
-    import_planner_in_background()
     _everywhere = _Options(fallback, when)
     _install()
 
@@ -96,12 +96,11 @@ def _options(subject: DataFrame | SparkSession) -> _Options | None:
     """Return the options for an action of a DataFrame or for SQL of a session; None if PySpark runs it unchanged."""
     if is_bypassed() or isinstance(subject, LazyDataFrame) or not (_sessions or _everywhere):
         return None
-    if isinstance(subject, SparkSession):
-        return _sessions.get(session_identity(subject), _everywhere)
-    options = _sessions.get(session_identity(subject.sparkSession), _everywhere)
-    if options is None or options.when == "never" or subject.isStreaming:
+    session = subject if isinstance(subject, SparkSession) else subject.sparkSession
+    options = _sessions.get(session_identity(session), _everywhere)
+    if options is None or options.when == "never":
         return None
-    return options
+    return None if isinstance(subject, DataFrame) and subject.isStreaming else options
 
 
 @dataclass(frozen=True)

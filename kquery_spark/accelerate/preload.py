@@ -1,4 +1,7 @@
-"""Imports the planner in a thread, while the program waits for Spark to start or to read its first files."""
+"""Imports the planner in a thread, while the program reads its first files.
+
+``enable_everywhere`` starts no thread: no session exists yet, and PySpark forks when it starts the JVM, which would wait.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from kquery_spark.accelerate.options import Fallback
 from kquery_spark.spark_bridge.session.failures import warn_user
 
 _MODULES = ("kquery_spark.accelerate.api", "kquery_spark.accelerate.statements")
-_FORK_SECONDS = 10.0
+_FORK_WAIT_SECONDS = 10.0
 
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
@@ -64,4 +67,4 @@ def _wait_for_import() -> None:
     """Wait for the thread before a fork: in the child, the locks of half-imported modules would never be released."""
     if _thread is not None and _thread is not threading.current_thread():
         # bounded, because the thread may wait for a module that the forking thread is importing
-        _thread.join(_FORK_SECONDS)
+        _thread.join(_FORK_WAIT_SECONDS)

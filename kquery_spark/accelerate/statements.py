@@ -35,8 +35,6 @@ def run_write(spark: SparkSession, text: str, fallback: Fallback, when: When) ->
 
     text: a statement for which ``may_write`` is true.
     """
-    if when == "never":
-        return None
     try:
         bridge = get_bridge(spark)
         planned = _planned(bridge, text, fallback, when)

@@ -137,7 +137,7 @@ def _one_line(text: str, limit: int = 500) -> str:
     return line if len(line) <= limit else line[: limit - 3] + "..."
 
 
-def _print_error(line: str) -> None:
+def print_error(line: str) -> None:
     """Print a line on stderr; under ``spark-submit``, on the stderr of ``spark-submit`` itself."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         # spark-submit redirects the stderr of this process to its own stdout. Only the JVM has the real stderr.
@@ -159,6 +159,6 @@ def run(name: str, command: Callable[[], object]) -> int:
         return stop.exit_code
     except (Exception, KeyboardInterrupt) as error:
         failure = explain_failure(error)
-        _print_error(f"{name}: error: {failure.message}")
+        print_error(f"{name}: error: {failure.message}")
         return int(failure.code)
     return int(Exit.OK)

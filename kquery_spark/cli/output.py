@@ -6,11 +6,10 @@ import uuid
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import click
 from pyspark.errors import AnalysisException
 from typing_extensions import override
 
-from kquery_spark.cli.failures import Exit, Failure, explain_failure
+from kquery_spark.cli.failures import Exit, Failure, explain_failure, print_error
 from kquery_spark.cli.paths import check_new_directory, path_on_disk
 from kquery_spark.cli.tables import format_of_path
 from kquery_spark.sources.formats import DEFAULT_FORMAT, format_named
@@ -81,9 +80,8 @@ class AtomicOutput(ABC, Generic[P]):
                 if not self._exists(target):
                     self._rename(old, target)
                 elif self._exists(staging):
-                    click.echo(
-                        f"a rename stopped halfway: the previous files of {self.path} are in {old} or still there",
-                        err=True,
+                    print_error(
+                        f"a rename stopped halfway: the previous files of {self.path} are in {old}, or still in {target}"
                     )
                 else:
                     self._delete(old)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from kquery_spark.cli.failures import Exit, Failure
-from kquery_spark.kernels.compiled import ALL_LOOPS
+from kquery_spark.kernels.compiled import ALL_LOOPS, has_numba
 
 
 def compile_loops(say: Callable[[str], None]) -> None:
@@ -19,9 +18,9 @@ def compile_loops(say: Callable[[str], None]) -> None:
     """
     for loops in ALL_LOOPS:
         if loops.directory is None:
-            code = Exit.OUTPUT if importlib.util.find_spec("numba") else Exit.USAGE
+            code = Exit.OUTPUT if has_numba() else Exit.USAGE
             raise Failure(code, f"cannot compile the loops: they {loops.absence}")
-        was_ready, start = loops.are_cached, time.perf_counter()
+        was_ready, start = loops.are_compiled, time.perf_counter()
         loops.compile_now()
         outcome = "already compiled" if was_ready else f"compiled in {time.perf_counter() - start:.1f} s"
         functions, nbytes = _cache_size(loops.directory)

@@ -2,7 +2,8 @@
 
 Compiling a package takes up to 25 seconds; loading it from numba's cache takes 0.3 seconds. Neither may delay a query:
 
-1. A caller asks for ``kernels()`` for each column chunk. It gets None, and uses pyarrow, as long as nothing is loaded.
+1. A caller asks for ``kernels()`` for each column chunk or block of lines. It gets None, and uses pyarrow, as long as
+   nothing is loaded.
 2. After requests for more than ``_WARMUP_CHUNKS`` chunks, a thread looks into the cache directory. If the marker file
    ``ready`` is there, it imports the package, and numba loads the machine code from its cache.
 3. Without a marker, the thread creates ``started`` and launches a low-priority process that compiles the package and
@@ -55,7 +56,7 @@ class CompiledLoops:
         self._requests = 0
 
     def kernels(self, chunks: int = 1) -> ModuleType | None:
-        """Return the package if it is loaded, or None. After more than ``_WARMUP_CHUNKS``, a thread loads or compiles it.
+        """Return the package if it is loaded, or None. After ``_WARMUP_CHUNKS`` chunks, a thread loads or compiles it.
 
         chunks: the amount of data that the caller is about to read, as the number of column chunks that take as long to read
         without the package.
@@ -87,22 +88,22 @@ class CompiledLoops:
                 self._load_or_start_compiling()
 
     @property
-    def are_cached(self) -> bool:
+    def are_compiled(self) -> bool:
         """True if the kernels are compiled."""
         return self._module is not None or (self.directory is not None and (self.directory / _READY).exists())
 
     def are_ready(self) -> bool:
         """Return True if the kernels are compiled; otherwise start to compile them in the background."""
-        if not self.are_cached and self.directory is not None:
+        if not self.are_compiled:
             self.load()
-        return self.are_cached
+        return self.are_compiled
 
     @property
     def absence(self) -> str:
         """The end of a sentence about loops that are not ready, which says why they are not."""
         if self.directory is not None:
             return "are not compiled on this machine yet"
-        if importlib.util.find_spec("numba") is None:
+        if not has_numba():
             return "are compiled by numba, which is not installed"
         return "are not compiled, because this user has no private cache directory"
 
@@ -154,6 +155,11 @@ class CompiledLoops:
         return _cache_directory(self._module_name)
 
 
+def has_numba() -> bool:
+    """Return True if loops can be compiled."""
+    return importlib.util.find_spec("numba") is not None
+
+
 _import_lock = threading.Lock()  # numba has one cache directory at a time
 FILE_LOOPS = CompiledLoops("loops")
 """Loops that decompress and decode Parquet pages and split lines of delimited text."""
@@ -168,7 +174,7 @@ ALL_LOOPS = (FILE_LOOPS, JSON_LOOPS, HEAP_LOOPS, VARIANT_LOOPS)
 
 def _cache_directory(module_name: str) -> Path | None:
     spec = importlib.util.find_spec(module_name)
-    if spec is None or spec.origin is None or importlib.util.find_spec("numba") is None:
+    if spec is None or spec.origin is None or not has_numba():
         return None
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     try:

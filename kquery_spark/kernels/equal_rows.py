@@ -17,10 +17,9 @@ from __future__ import annotations
 import numpy as np
 
 from kquery_spark.kernels import integer_order
-from kquery_spark.kernels.hash_index import row_numbers
+from kquery_spark.kernels.hash_index import MULTIPLIER, row_numbers
 from kquery_spark.types.vector import Int64s
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _NEXT_MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 _MAX_ROUNDS = 8  # afterwards the remaining values, if any, are sorted; a round resolves most of its values
 
@@ -33,7 +32,7 @@ def first_equal_rows(values: Int64s) -> Int64s:
     table = row_numbers(1 << bits, count)
     first = np.empty(count, np.int64)
     rows = np.arange(count, dtype=np.int64)  # the rows of this round, ascending
-    hashes = values.view(np.uint64) * _MULTIPLIER
+    hashes = values.view(np.uint64) * MULTIPLIER
     for _ in range(_MAX_ROUNDS):
         slots = (hashes >> shift).view(np.int64)
         table[slots[::-1]] = np.arange(len(rows) - 1, -1, -1, dtype=table.dtype)

@@ -12,7 +12,7 @@ from kquery_spark.types.vector import Int64s
 
 # Up to this number of values most slots stay free, so that the first probe finds that a value is absent.
 _MAX_ROOMY_VALUES = 1 << 16
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def row_numbers(size: int, rows: int) -> npt.NDArray[np.signedinteger]:
@@ -45,7 +45,7 @@ class HashIndex:
 
     def _hash(self, values: Int64s) -> Int64s:
         # Fibonacci hashing: the upper bits of the product depend on all bits of the value.
-        return ((values.view(np.uint64) * _MULTIPLIER) >> self._shift).astype(np.int64)
+        return ((values.view(np.uint64) * MULTIPLIER) >> self._shift).astype(np.int64)
 
     def lookup(self, values: Int64s) -> Int64s:
         """Return the position of each value, -1 if it is absent."""

@@ -15,7 +15,8 @@ from kquery_spark.kernels.json_parser import Node
 
 PrintDouble = Callable[[float], str]
 
-_WRITTEN = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+SHORT_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+"""The control characters, quotes, and backslashes that Jackson writes as a backslash and a letter or the character."""
 _SPECIAL = re.compile('[\x00-\x1f"\\\\\ud800-\udfff\U00010000-\U0010ffff]')
 _SPECIAL_CHARACTERS = re.compile(r'[\x00-\x1f"\\]')
 
@@ -23,9 +24,10 @@ _SPECIAL_CHARACTERS = re.compile(r'[\x00-\x1f"\\]')
 def to_json(node: Node, print_double: PrintDouble, escapes_wide: bool = True) -> str:
     """Write a value as Jackson copies it: without blanks, and with numbers as Java prints them.
 
-    escapes_wide: escape characters above U+FFFF, as Jackson does when it writes bytes but not when it writes characters.
+    node: a node that ``parse_string`` returned. escapes_wide: escape characters above U+FFFF, as Jackson does when it writes
+    bytes but not when it writes characters.
     """
-    return "".join(_pieces(node, print_double, quote_bytes if escapes_wide else _quote_characters))
+    return "".join(_pieces(node, print_double, _quote_bytes if escapes_wide else _quote_characters))
 
 
 def _pieces(node: Node, print_double: PrintDouble, quote: Callable[[str], str]) -> Iterator[str]:
@@ -37,21 +39,21 @@ def _pieces(node: Node, print_double: PrintDouble, quote: Callable[[str], str]) 
         case "float":
             value = float(node.value)
             yield f'"{print_double(value)}"' if math.isinf(value) else print_double(value)
-        case "boolean" | "null" | "nonfinite number":
+        case "boolean" | "null":
             yield node.value
         case "array":
             for i, item in enumerate(node.items):
                 yield "," if i else "["
                 yield from _pieces(item, print_double, quote)
             yield "]" if node.items else "[]"
-        case _:
+        case "object":
             for i, (name, item) in enumerate(node.fields()):
                 yield f"{',' if i else '{'}{quote(name)}:"
                 yield from _pieces(item, print_double, quote)
             yield "}" if node.items else "{}"
 
 
-def quote_bytes(text: str) -> str:
+def _quote_bytes(text: str) -> str:
     """Quote a string and escape it as Jackson does when it writes UTF-8 bytes."""
     return f'"{_SPECIAL.sub(_escape, text)}"'
 
@@ -65,7 +67,7 @@ def _quote_characters(text: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     character = match[0]
-    short = _WRITTEN.get(character)
+    short = SHORT_ESCAPES.get(character)
     if short is not None:
         return short
     units = character.encode("utf-16-be", "surrogatepass")

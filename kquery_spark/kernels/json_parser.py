@@ -77,11 +77,6 @@ class Node(NamedTuple):
     items: Sequence[Node] = ()
     names: Sequence[str] = ()
 
-    @property
-    def is_container(self) -> bool:
-        """True for an object or array."""
-        return self.kind in ("object", "array")
-
     def fields(self) -> Iterator[tuple[str, Node]]:
         """The names and values of an object."""
         return zip(self.names, self.items, strict=True)
@@ -109,7 +104,7 @@ def _parse(text: str, dialect: _Dialect) -> Node | None:
     if start == len(text):
         return None
     node, end = _Parser(text, dialect).value(start, 0)
-    if not node.is_container and node.kind != "string":
+    if node.kind not in ("object", "array", "string"):
         _check_root_end(node, text[end : end + 1])
     return node
 

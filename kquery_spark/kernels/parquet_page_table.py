@@ -70,6 +70,9 @@ AS_IN_ARROW: Final = 0
 """Layout of plain values: they are copied. Arrow stores them in the same way, or has 8 or 16 bits where the file has 32."""
 INT96: Final = 1
 """Layout of plain values: times of 12 bytes, which are nanoseconds of the day and a Julian day number."""
+INT96_BYTES: Final = 12
+JULIAN_DAY_OF_EPOCH: Final = 2_440_588
+"""The Julian day number of 1970-01-01."""
 BIG_ENDIAN: Final = 2
 """Layout of plain values: signed integers of 1 to 16 bytes, the most significant byte first."""
 BITS: Final = 3

@@ -29,13 +29,20 @@ def comparable_values(key: Vector, num_rows: int) -> pa.Array | None:
     return key.data if key.dtype in (t.STRING, t.BINARY) else None
 
 
+def may_be_determined(groups: int, num_rows: int) -> bool:
+    """Return False if more than three quarters of the rows would have to be compared, since encoding then takes less time.
+
+    groups: the number of groups of the other keys, or an upper bound.
+    """
+    return 4 * groups >= num_rows
+
+
 def are_determined(columns: Sequence[pa.Array], ids: Int64s, first_rows: Int64s) -> bool:
     """Return whether each column has a single value in each group. ids: the group of each row.
 
-    Returns False without comparing any rows if more than three quarters of them would have to be compared, because encoding
-    the columns then takes less time.
+    Returns False without comparing any rows if there are too few groups (``may_be_determined``).
     """
-    if 4 * len(first_rows) < len(ids):
+    if not may_be_determined(len(first_rows), len(ids)):
         return False
     firsts = first_rows.take(ids)
     rows = np.flatnonzero(firsts != np.arange(len(ids)))

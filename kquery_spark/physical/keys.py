@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,7 @@ from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.equal_rows import first_equal_rows
 from kquery_spark.kernels.hash_index import row_numbers
 from kquery_spark.kernels.ordered_bytes import can_order, ordered_bytes
-from kquery_spark.physical.dependent_keys import are_determined, comparable_values
+from kquery_spark.physical.dependent_keys import are_determined, comparable_values, may_be_determined
 from kquery_spark.types import names as t
 from kquery_spark.types.units import INT64_MIN
 from kquery_spark.types.vector import Int64s, Vector, slots, validity
@@ -39,14 +40,12 @@ _MAX_SEARCHED_GROUPS = 4  # up to this number of groups that the sample lacks, e
 # With at most this number of groups in the sample, it probably has nearly all groups.
 _MAX_SAMPLE_GROUPS = 256
 _MAX_SCANNED_CODES = 65536  # with more possible codes, the sample is not used to find a few groups
-_MAX_COUNTED_CODES = (
-    4096  # up to this number of possible codes, rows are counted by code before groups are numbered
-)
+# Up to this number of possible codes, rows are counted by code before groups are numbered.
+_MAX_COUNTED_CODES = 4096
 # Up to this number of possible codes per row, an array with one entry per code is faster than a hash table.
 _MAX_CODES_PER_ROW = 4
-_MIN_COMPARED_ROWS = (
-    1024  # for fewer rows, keys are encoded without testing whether other keys determine them
-)
+# For fewer rows, keys are encoded without testing whether other keys determine them.
+_MIN_COMPARED_ROWS = 1024
 
 
 @dataclass(frozen=True)
@@ -269,10 +268,13 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
     encoded = [encode(k) for k, values in zip(keys, compared, strict=True) if values is None]
     others = [values for values in compared if values is not None]
     if others and encoded and num_rows >= _MIN_COMPARED_ROWS:
-        groups = _numbered_groups(pack(encoded, num_rows))
-        if are_determined(others, groups.ids, groups.first_rows):
-            return groups
-        encoded = [Codes(groups.ids, groups.count)]
+        codes = pack(encoded, num_rows)
+        encoded = [codes]
+        if may_be_determined(codes.cardinality, num_rows):
+            groups = _numbered_groups(codes)
+            if are_determined(others, groups.ids, groups.first_rows):
+                return groups
+            encoded = [Codes(groups.ids, groups.count)]
     encoded += [encode(k) for k, values in zip(keys, compared, strict=True) if values is not None]
     return _numbered_groups(pack(encoded, num_rows))
 
@@ -312,10 +314,7 @@ def _counted_groups(codes: Codes) -> Groups:
 
 def _direct_groups(codes: Codes) -> Groups:
     """Group rows by an array that first holds the first row of each code, and then the group of each code."""
-    num_rows = len(codes.values)
-    table = row_numbers(codes.cardinality, num_rows)
-    # The rows are assigned in reverse, because numpy keeps the last of several assignments.
-    table[codes.values[::-1]] = np.arange(num_rows - 1, -1, -1, dtype=table.dtype)
+    table = _scan_first_rows(codes.values, codes.cardinality)
     present_codes = np.flatnonzero(table >= 0)
     firsts = table.take(present_codes).astype(np.int64)
     table[present_codes] = np.arange(len(firsts), dtype=table.dtype)
@@ -356,13 +355,13 @@ def _few_groups(codes: Codes) -> Groups | None:
     return Groups(ids, len(head_groups) + len(late), np.concatenate((first[head_groups], late_rows[at])))
 
 
-def _scan_first_rows(ids: Int64s, count: int) -> Int64s:
+def _scan_first_rows(ids: Int64s, count: int) -> npt.NDArray[np.signedinteger[Any]]:
     """Return the first row of each group; -1 for a group without rows.
 
     The rows are assigned in reverse, because numpy keeps the last of several assignments.
     """
-    first = np.full(count, -1, np.int64)
-    first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1, dtype=np.int64)
+    first = row_numbers(count, len(ids))
+    first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1, dtype=first.dtype)
     return first
 
 
@@ -375,4 +374,4 @@ def _first_row_of_each_group(ids: Int64s, count: int) -> Int64s:
             break
     for group in missing:
         first[group] = np.argmax(ids == group)
-    return first
+    return first.astype(np.int64, copy=False)

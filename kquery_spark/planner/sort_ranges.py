@@ -32,7 +32,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector, decode
 
 _SAMPLED_SPLITS = 4
-_SAMPLED_PARTS = 8  # the number of parts of all sampled splits together, for sources that can read parts
+_SAMPLED_PARTS = 8  # the most parts that are read from all sampled splits together
 _SAMPLE_READ_ROWS = 1 << 20  # about this number of rows is read for a sample, but at least one split
 _SAMPLE_ROWS_PER_SPLIT = 16_384  # the values that are taken from each split read
 _SAMPLE_VALUES = 4096  # the values that are interpolated from the footers of all row groups
@@ -154,11 +154,12 @@ def _sample(source: Source, splits: Sequence[Split], expr: Expr) -> _Values:
 
 def _sampled_parts(source: Source, splits: Sequence[Split]) -> list[Split]:
     """Return parts of a few evenly spread splits, but not more than are necessary for the rows of a sample."""
-    sampled = _spread(splits, _SAMPLED_SPLITS)
-    count = _SAMPLED_PARTS // max(len(sampled), 1)
-    parts = [part for split in sampled for part in source.sample_parts(split, count)]
-    most_rows = max((part.rows for part in parts), default=1)
-    return _spread(parts, max(1, _SAMPLE_READ_ROWS // max(most_rows, 1)))
+    sampled = min(len(splits), _SAMPLED_SPLITS)
+    count = _SAMPLED_PARTS // max(sampled, 1)
+    parts = [source.sample_parts(split, count) for split in _spread(splits, sampled)]
+    most_rows = max((sum(part.rows for part in parts_of_split) for parts_of_split in parts), default=1)
+    sampled = min(sampled, max(1, _SAMPLE_READ_ROWS // max(most_rows, 1)))
+    return [part for split in _spread(splits, sampled) for part in source.sample_parts(split, count)]
 
 
 def _spread(splits: Sequence[Split], most: int) -> list[Split]:

@@ -122,7 +122,12 @@ class Source(ABC):
 
         A part is also a ``Split``. If the source is not ``columnar``, only the first batch of each part is read.
         """
-        return [replace(split, pieces=split.pieces[:1])] if self.divisible else [split]
+        if not self.divisible:
+            return [split]
+        pieces = len(split.pieces)
+        return [
+            replace(split, pieces=split.pieces[:1], rows=split.rows // pieces, nbytes=split.nbytes // pieces)
+        ]
 
     def with_variant_fields(self, fields: Mapping[str, Collection[str]]) -> Source:
         """Return the source for a scan that needs only these fields of the variants in some columns.

@@ -65,12 +65,13 @@ class LineSource(Source):
     def sample_parts(self, split: Split, count: int) -> list[Split]:
         """Return short byte ranges, spread over the split because lines are often in the order of a key, such as the time.
 
-        A file that must be read as a whole has a sample only if it is small.
+        A file that must be read as a whole has a sample only if it is small and not compressed.
         """
         start, length = split.pieces
+        compressed = is_compressed(self.files[split.file].path)
         if self.whole_files:
-            return [split] if length <= _SAMPLE_FILE_BYTES else []
-        if is_compressed(self.files[split.file].path) or length <= count * _SAMPLE_BYTES:
+            return [] if compressed or length > _SAMPLE_FILE_BYTES else [split]
+        if compressed or length <= count * _SAMPLE_BYTES:
             return [split]
         return [
             replace(

@@ -163,7 +163,7 @@ def test_a_rename_that_stops_halfway_loses_no_rows(tmp_path, monkeypatch, capsys
     complete = [path for path in tmp_path.iterdir() if (path / "part-00000.csv").is_file()]
     assert [(path / "part-00000.csv").read_text() for path in complete] == ["x\n1\n"]
     (old,) = tmp_path.glob(".r.csv.*.old")
-    assert f"the previous files of {target} are in {old} or still there" in capsys.readouterr().err
+    assert f"the previous files of {target} are in {old}, or still in {target}" in capsys.readouterr().err
 
 
 def test_other_file_systems_need_spark():

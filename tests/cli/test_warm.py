@@ -11,6 +11,7 @@ from kquery_spark import kernels
 from kquery_spark.cli import warming
 from kquery_spark.cli.failures import Exit, Failure
 from kquery_spark.cli.warming import compile_loops
+from kquery_spark.kernels import compiled
 from kquery_spark.kernels.compiled import ALL_LOOPS, CompiledLoops
 
 
@@ -35,10 +36,12 @@ def test_a_second_call_finds_the_loops_ready(monkeypatch: pytest.MonkeyPatch, tm
 
 def test_the_error_says_why_nothing_can_be_compiled(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(CompiledLoops, "directory", None)
-    with pytest.raises(
-        Failure, match="cannot compile the loops: they are not compiled, because this user has no"
+    for has_numba, code, reason in (
+        (True, Exit.OUTPUT, "not compiled, because this user has no private cache directory"),
+        (False, Exit.USAGE, "compiled by numba, which is not installed"),
     ):
-        compile_loops(print)
-    with pytest.raises(Failure) as failure:
-        compile_loops(print)
-    assert failure.value.code == Exit.OUTPUT
+        for module in (warming, compiled):
+            monkeypatch.setattr(module, "has_numba", lambda has_numba=has_numba: has_numba)
+        with pytest.raises(Failure, match=f"cannot compile the loops: they are {reason}") as failure:
+            compile_loops(print)
+        assert failure.value.code == code

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
+from benchmarks.overview import replace_table
 from kquery_spark.config.cost import COST_PREFIX, CostModel
 from kquery_spark.config.engine import PREFIX, EngineConfig
 from kquery_spark.config.names import DescribedSetting, described_settings, format_value
@@ -56,9 +57,7 @@ def render_properties() -> str:
 
 def with_tables(page: str) -> str:
     """Return the page with new tables between its marks."""
-    head, after_start = page.split(_START)
-    _, tail = after_start.split(_END)
-    return f"{head}{_START}\n\n{settings_tables()}\n{_END}{tail}"
+    return replace_table(page, settings_tables().rstrip("\n"), _START, _END)
 
 
 def _table(settings: Iterable[DescribedSetting]) -> str:

@@ -39,6 +39,6 @@ def test_the_ends_of_the_range(values: npt.NDArray[np.int64]) -> None:
 
 def test_values_that_always_collide_are_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
     """With multipliers of zero, all values claim one slot, and each round resolves only one value."""
-    monkeypatch.setattr(equal_rows, "_MULTIPLIER", np.uint64(0))
+    monkeypatch.setattr(equal_rows, "MULTIPLIER", np.uint64(0))
     monkeypatch.setattr(equal_rows, "_NEXT_MULTIPLIER", np.uint64(0))
     check(np.random.default_rng(1).integers(0, 400, 3000, np.int64))

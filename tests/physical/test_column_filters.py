@@ -55,14 +55,13 @@ def comparable(value: object) -> object:
 
 
 @pytest.mark.parametrize("null_safe", [False, True])
-@pytest.mark.parametrize("max_flags", [column_matches._MAX_FLAGS, 0])
+@pytest.mark.parametrize("has_flags", [True, False])
 @pytest.mark.parametrize("kind", VALUES)
 def test_values_of_one_column(
-    kind: str, null_safe: bool, max_flags: int, monkeypatch: pytest.MonkeyPatch
+    kind: str, null_safe: bool, has_flags: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """max_flags: with 0, a hash table replaces the flags."""
-    monkeypatch.setattr(column_matches, "_MAX_FLAGS", max_flags)
-    monkeypatch.setattr(column_matches, "_FLAGS_PER_ROW", 64 if max_flags else 0)
+    """has_flags: otherwise a hash table replaces the flags."""
+    monkeypatch.setattr(column_matches, "may_have_flags", lambda *_: has_flags)
     built, probed = VALUES[kind]
     dtype = pa.array([*built, *probed]).type
     build, probe = pa.array(built, dtype), pa.array(probed, dtype)

@@ -65,17 +65,20 @@ def test_an_archive_is_read_again_when_its_file_has_changed(tmp_path: Path) -> N
     assert lines == ["1 0 0", "1 0 0", "outer.later beside", "no module", "outer.gone"]
 
 
-_MODULES = {"__init__.py": "", "version.py": "__version__ = '4.3.0'", "worker.py": "number = 1"}
-
-
-def spark_distribution(home: Path) -> Path:
+def spark_distribution(home: Path, worker: str = "number = 1") -> Path:
     """Create a directory like Spark's, with PySpark as an archive and as a directory; returns the archive."""
+    modules = {
+        "version.py": "__version__ = '4.3.0'",
+        "worker.py": worker,
+        "__init__.py": "",
+        "serializers.py": "",
+    }
     package = home / "python" / "pyspark"
     archive = home / "python" / "lib" / "pyspark.zip"
     for directory in (package, archive.parent):
         directory.mkdir(parents=True)
     with zipfile.ZipFile(archive, "w") as file:
-        for name, code in _MODULES.items():
+        for name, code in modules.items():
             (package / name).write_text(code)
             file.writestr(f"pyspark/{name}", code)
     compileall.compile_dir(package, quiet=2)
@@ -118,6 +121,12 @@ def test_a_directory_that_was_never_compiled_is_not_used(tmp_path: Path) -> None
     archive = spark_distribution(tmp_path)
     for compiled in (tmp_path / "python" / "pyspark" / "__pycache__").iterdir():
         compiled.unlink()
+    assert imported_pyspark(archive) == archive / "pyspark" / "worker.py"
+
+
+def test_a_directory_that_lacks_a_module_is_not_used(tmp_path: Path) -> None:
+    archive = spark_distribution(tmp_path, worker="import pyspark.serializers")
+    (tmp_path / "python" / "pyspark" / "serializers.py").unlink()
     assert imported_pyspark(archive) == archive / "pyspark" / "worker.py"
 
 

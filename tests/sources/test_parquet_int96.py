@@ -99,7 +99,7 @@ def test_times_that_arrow_misreads_are_left_to_spark(spark: Any, written: Any, m
 def test_negative_nanoseconds_are_read_as_by_spark(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernels: Any, compiled: bool
 ) -> None:
-    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: kernels if compiled else None)
+    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda *_: kernels if compiled else None)
     path = file_of(tmp_path, NEGATIVE_NANOS)
     expected = sorted(row[0] for row in spark.read.parquet(path).selectExpr("unix_micros(t)").collect())
     assert micros_in_context(path) == expected

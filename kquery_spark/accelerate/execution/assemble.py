@@ -33,8 +33,8 @@ def assemble(
     """Return the DataFrame of the planned query in which the engine runs the given parts, and Spark runs the others.
 
     rescue: if the engine fails, run the action again on Spark, unless it must not run twice. metrics: collects the metrics
-    of operators. driver_only: only read-only actions use the engine. renew: plans the query again if its tables may have
-    changed.
+    of operators. driver_only: only actions that collect rows use the engine (see ``Decision``). renew: plans the query again
+    if its tables may have changed.
 
     Two DataFrames are built lazily. The one with ``shared_sort=True`` is for actions and writes, which preserve the order of
     the tasks, so several tasks may share the last sort. The other one is for further Spark operations, which may not.

@@ -106,7 +106,7 @@ class Execution(FrameRows):
         """Run a write by ``run``; if the engine fails, ``run_on_spark`` runs it again (None: it must not run twice)."""
 
         def described() -> R:
-            with nullcontext() if self.placement.driver_only else self._described_jobs():
+            with self._described_jobs() if self._place("write") == "tasks" else nullcontext():
                 return run()
 
         return self._watched("write", described, run_on_spark)

@@ -24,12 +24,12 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.kernels.elements import elements, list_offsets
 from kquery_spark.kernels.escapes import Escapes
+from kquery_spark.kernels.json_documents import SHORT_ESCAPES
 from kquery_spark.kernels.text import if_else
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
-_SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
-_ESCAPES = Escapes({chr(code): f"\\u{code:04X}" for code in range(32)} | _SHORT)
+_ESCAPES = Escapes({chr(code): f"\\u{code:04X}" for code in range(32)} | SHORT_ESCAPES)
 _TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSS"
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # years of four digits
 _SECOND_MICROS = 1_000_000

@@ -37,6 +37,8 @@ from kquery_spark.kernels.parquet_page_table import (
     BODY,
     ENCODING,
     INT96,
+    INT96_BYTES,
+    JULIAN_DAY_OF_EPOCH,
     LEVEL_BYTES,
     PLAIN,
     RLE,
@@ -44,12 +46,10 @@ from kquery_spark.kernels.parquet_page_table import (
     VALUES,
 )
 
-_INT96_BYTES = 12
 _SIZE_BYTES = 4  # of the size before Boolean runs
-_EPOCH_DAY = 2_440_588  # the Julian day number of 1970-01-01
 _MICROS_PER_DAY = 86_400_000_000
 # For these days, and for nanoseconds below 2^63, the microseconds fit into 64 bits.
-_MAX_DAY = _EPOCH_DAY + 106_000_000
+_MAX_DAY = JULIAN_DAY_OF_EPOCH + 106_000_000
 
 
 @numba.njit
@@ -62,7 +62,7 @@ def _int96_times(data: Any, at: Any, count: Any, out: Any, to: Any) -> Any:
     for i in range(count):
         nanos, day = load64(data, at + 12 * i), load32(data, at + 12 * i + 8)
         invalid |= (nanos | (day - uint64(1)) | (uint64(_MAX_DAY) - day)) >> uint64(63)
-        micros = (day - uint64(_EPOCH_DAY)) * uint64(_MICROS_PER_DAY) + nanos // uint64(1000)
+        micros = (day - uint64(JULIAN_DAY_OF_EPOCH)) * uint64(_MICROS_PER_DAY) + nanos // uint64(1000)
         store64(out, to + 8 * i, micros)
     return invalid == uint64(0)
 
@@ -163,7 +163,7 @@ def plain_pages(
         if is_converted:
             count = min(values, (end - at) // stored)
             if layout == INT96:
-                is_sound = stored == _INT96_BYTES and width == 8 and _int96_times(data, at, count, out, to)
+                is_sound = stored == INT96_BYTES and width == 8 and _int96_times(data, at, count, out, to)
             elif layout == BIG_ENDIAN:
                 is_sound = (width == 8 or width == 16) and _big_endian_integers(
                     data, at, count, stored, width, out, to

@@ -121,17 +121,10 @@ class MatchFilter(RuntimeFilter):
 
     @override
     def by_column(self) -> list[RuntimeFilter]:
-        """Return one filter for each key column.
-
-        Spark evaluates the expressions between a scan and the join for the rows that such a filter drops, too. So operators
-        pass it on only if these expressions cannot raise (``every_row``).
-        """
+        """Return one filter for each key column."""
         if not isinstance(self.table, JoinTable) or len(self.columns) == 1:
             return []
-        return [
-            MatchFilter((name,), column, every_row=True)
-            for name, column in zip(self.columns, self.table.columns, strict=True)
-        ]
+        return column_filters(self.table, self.columns)
 
     def _hits(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
         return self.table.contains(keys, num_rows)
@@ -144,6 +137,16 @@ def drops_unmatched(kind: JoinKind, build_is_left: bool) -> bool:
     if build_is_left:
         return kind in (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
     return kind in (JoinKind.RIGHT, JoinKind.SEMI)
+
+
+def column_filters(table: JoinTable, names: Sequence[str | None]) -> list[RuntimeFilter]:
+    """Return a filter for each key column of a join table with several, except those without a name.
+
+    Spark evaluates the expressions between a scan and the join for the rows that such a filter drops, too. So operators
+    pass it on only if these expressions cannot raise (``every_row``).
+    """
+    pairs = zip(names, table.columns, strict=True)
+    return [MatchFilter((name,), column, every_row=True) for name, column in pairs if name is not None]
 
 
 def key_names(keys: Sequence[Expr]) -> tuple[str, ...] | None:

@@ -10,11 +10,8 @@ import numpy.typing as npt
 from kquery_spark.cached_property import cached_property
 from kquery_spark.kernels.hash_index import HashIndex
 from kquery_spark.kernels.integer_order import distinct_values
-from kquery_spark.physical.joins.key_space import KeySpace
+from kquery_spark.physical.joins.key_space import KeySpace, may_have_flags
 from kquery_spark.types.vector import Int64s, Vector
-
-_MAX_FLAGS = 4 * 1024 * 1024  # up to this number of possible codes, one flag per code may be stored
-_FLAGS_PER_ROW = 64  # or up to this number per build row
 
 
 class ColumnMatches:
@@ -51,7 +48,7 @@ class ColumnMatches:
 
     @property
     def _has_flags(self) -> bool:
-        return self._space.size <= max(_MAX_FLAGS, _FLAGS_PER_ROW * self._num_rows)
+        return may_have_flags(self._space.size, self._num_rows)
 
     @cached_property
     def _flags(self) -> npt.NDArray[np.bool_]:

@@ -37,13 +37,16 @@ import numpy.typing as npt
 from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.hash_index import DirectIndex, HashIndex, row_numbers
 from kquery_spark.physical.joins.column_matches import ColumnMatches
-from kquery_spark.physical.joins.key_space import MAX_CARDINALITY, KeySpace, key_space
+from kquery_spark.physical.joins.key_space import (
+    MAX_CARDINALITY,
+    MAX_DENSE_CODES,
+    MAX_DIRECT_CODES,
+    KeySpace,
+    key_space,
+    may_have_flags,
+)
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector
-
-_MAX_DENSE_CODES = 64 * 1024 * 1024  # up to this number of possible codes, arrays may have one entry per code
-_MAX_DIRECT_CODES = 4 * 1024 * 1024  # up to this number, they may, even if most of the codes do not occur
-_FLAG_BYTES_PER_BUILD_ROW = 256  # the memory, per build row, that a direct test for membership may take
 
 
 @dataclass(frozen=True)
@@ -112,15 +115,13 @@ class JoinTable:
         present = codes[rows]
         # If there are few possible codes, arrays are indexed by code. Otherwise an index maps the codes that occur to
         # 0, 1, 2, ... first. One flag per code answers ``contains`` without that index, at one byte per possible code.
-        sparse = self._cardinality > min(_MAX_DENSE_CODES, max(65536, 16 * self.num_rows))
-        if self._cardinality <= min(
-            _MAX_DENSE_CODES, max(_MAX_DIRECT_CODES, _FLAG_BYTES_PER_BUILD_ROW * self.num_rows)
-        ):
+        sparse = self._cardinality > min(MAX_DENSE_CODES, max(65536, 16 * self.num_rows))
+        if may_have_flags(self._cardinality, self.num_rows):
             self._flags = np.zeros(self._cardinality + 1, np.bool_)
             self._flags[present] = True
         if sparse:
             known = integer_order.distinct_values(present)
-            direct = self._cardinality <= _MAX_DIRECT_CODES
+            direct = self._cardinality <= MAX_DIRECT_CODES
             self._index = DirectIndex(known, self._cardinality) if direct else HashIndex(known)
             present = self._index.lookup(present)
             self._cardinality = max(len(known), 1)

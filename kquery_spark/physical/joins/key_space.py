@@ -19,6 +19,11 @@ from kquery_spark.types.vector import Int64s, Vector, decimal_words, narrow, slo
 
 MAX_CARDINALITY = 2**62
 """The limit of the number of codes."""
+MAX_DENSE_CODES = 64 * 1024 * 1024
+"""Up to this number of possible codes, arrays may have one entry per code."""
+MAX_DIRECT_CODES = 4 * 1024 * 1024
+"""Up to this number, they may, even if most of the codes do not occur."""
+_FLAG_BYTES_PER_BUILD_ROW = 256  # the memory, per build row, that a direct test for membership may take
 _INT64 = np.iinfo(np.int64)
 
 #: Encodes a column of the given number of rows: returns one code per row.
@@ -38,6 +43,11 @@ class KeySpace:
     size: int
     by_value: bool
     value_range: tuple[int, int] | None = None
+
+
+def may_have_flags(codes: int, build_rows: int) -> bool:
+    """Return whether a test for membership may take one flag, a byte, for each possible code."""
+    return codes <= min(MAX_DENSE_CODES, max(MAX_DIRECT_CODES, _FLAG_BYTES_PER_BUILD_ROW * build_rows))
 
 
 def key_space(key: Vector, null_safe: bool, by_range: bool = True) -> KeySpace:

@@ -20,6 +20,7 @@ from kquery_spark.logical.join import JoinKey, JoinKind
 from kquery_spark.physical.dynamic_filters.runtime_filter import (
     MatchFilter,
     RuntimeFilter,
+    column_filters,
     drops_unmatched,
     key_names,
 )
@@ -82,7 +83,7 @@ class JoinExec(BinaryExec):
                 probe_plan.accept_filter(task, match_filter)
         yield from Probe(self, side, probe_plan.schema).run(probe_plan.run(task))
 
-    def _match_filters(self, table: JoinTable) -> list[MatchFilter]:
+    def _match_filters(self, table: JoinTable) -> list[RuntimeFilter]:
         """Return the filter of the probe keys; if some keys are computed, one filter for each key that is a plain column.
 
         In that case no key may raise, because Spark computes the keys also for the rows that such a filter drops.
@@ -93,11 +94,7 @@ class JoinExec(BinaryExec):
             return [MatchFilter(names, table)]
         if len(keys) == 1 or not all(map(is_pure, keys)):
             return []
-        return [
-            MatchFilter((key.name,), column, every_row=True)
-            for key, column in zip(keys, table.columns, strict=True)
-            if isinstance(key, Column)
-        ]
+        return column_filters(table, [key.name if isinstance(key, Column) else None for key in keys])
 
     def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
         """Pass the filter to the side that has its columns if that cannot change the result.

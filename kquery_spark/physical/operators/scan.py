@@ -186,12 +186,17 @@ class _FilteringReader:
         if rows is not None and len(rows) == 0:
             return False
         states = read.before_any_column(rows)
-        static, _, rest = self._steps(conditions, runtime)
+        static, keys, rest = self._steps(conditions, runtime)
         if static:
             states = [s.where(conditions.mask(s.batch)) for s in read.add_columns(states, static)]
             if not _any_rows(states):
                 return False
         present = set(static)
+        if (
+            keys and not self._source.addressable
+        ):  # all rows are decoded anyway, so one read serves all filters
+            states = read.add_columns(states, keys)
+            present.update(keys)
         for runtime_filter in self._most_selective_first(runtime):
             added = [c for c in dict.fromkeys(runtime_filter.columns) if c not in present]
             present.update(added)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kquery_spark.kernels.parquet_page_table import INT96_BYTES
 from kquery_spark.sources.parquet.footer import MAGIC, PHYSICAL_TYPES, as_file
 from kquery_spark.sources.parquet.footer_tables import ABSENT, Chunk, FooterTables, Group, footer_tables
 from kquery_spark.sources.parquet.thrift_compact import Cursor, binary
@@ -21,7 +22,6 @@ from kquery_spark.types.vector import Int64s
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}  # bytes of a value in statistics
 _BYTE_ARRAY, _INT96 = PHYSICAL_TYPES.index("BYTE_ARRAY"), PHYSICAL_TYPES.index("INT96")
-_INT96_WIDTH = 12
 _LAST_CODEC = 7  # LZ4_RAW
 _STATISTICS = (Chunk.OLD_MAX, Chunk.OLD_MIN, Chunk.MAX, Chunk.MIN)
 
@@ -158,7 +158,7 @@ def _statistics(column: Any, leaves: _Leaves) -> Iterator[tuple[str, Any]]:
         yield "has statistics of a wrong size", is_present & (size < leaves.widths)
         # INT96 has no order, so its statistics may be empty
         is_int96 = leaves.types == _INT96
-        yield "has statistics of a wrong size", is_present & is_int96 & (size > 0) & (size < _INT96_WIDTH)
+        yield "has statistics of a wrong size", is_present & is_int96 & (size > 0) & (size < INT96_BYTES)
 
 
 def _histograms(column: Any, leaves: _Leaves) -> Iterator[tuple[str, Any]]:

@@ -16,7 +16,14 @@ from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.files import local_path
 from kquery_spark.sources.parquet.footer import flat_elements
 from kquery_spark.sources.parquet.page_index import PageIndex, chunk_indexes
-from kquery_spark.sources.parquet.pages import CODECS, Page, PagedColumn, Pages, page_locations, walk_pages
+from kquery_spark.sources.parquet.pages import (
+    THRIFT_CODECS,
+    Page,
+    PagedColumn,
+    Pages,
+    page_locations,
+    walk_pages,
+)
 from kquery_spark.sources.parquet.stored_chunks import range_of
 from kquery_spark.sources.prefetch.byte_ranges import ByteReader
 from kquery_spark.types.vector import Int64s
@@ -132,7 +139,7 @@ class ChunkPages:
 
     def _indexed(self, group: int, column: str) -> Pages | None:
         chunk, num_rows = self._chunk(group, column), self._metadata.row_group(group).num_rows
-        if chunk.compression not in CODECS:
+        if chunk.compression not in THRIFT_CODECS:
             return None
         try:
             return self._index.pages(group, self._flat[column], range_of(chunk), num_rows)

@@ -50,7 +50,7 @@ from kquery_spark.kernels.parquet_page_table import (
 )
 from kquery_spark.sources.dictionary_column import PackedIndices
 from kquery_spark.sources.parquet.flat_chunk import INDICES, FlatChunk, ValueLayout
-from kquery_spark.sources.parquet.page_codecs import CODECS, Bytes, raw_pages
+from kquery_spark.sources.parquet.page_codecs import LOOP_CODECS, Bytes, raw_pages
 from kquery_spark.types.vector import Int64s
 
 _DICTIONARY_ENCODINGS = (PLAIN, PLAIN_DICTIONARY)
@@ -115,7 +115,7 @@ class ColumnReader:
         while True:
             pages = np.empty((room, PAGE_FIELDS), np.int64)
             count = kernels.page_table(
-                self._data, chunk.rows, chunk.has_levels, CODECS[chunk.codec], pages, totals
+                self._data, chunk.rows, chunk.has_levels, LOOP_CODECS[chunk.codec], pages, totals
             )
             if count != TOO_MANY_PAGES or room >= _MAX_PAGES:
                 break

@@ -114,11 +114,9 @@ class OpenFile(ParsedFooter):
         """Columns of one row group, checked. reader: opens a reader that returns INT96 times in a unit."""
         table = reader("us").read_row_group(group, columns=list(columns), use_threads=False)
         for name in self.int96.intersection(columns):
-            if name in self._int96_as_bytes:
-                i = table.column_names.index(name)
-                table = table.set_column(i, name, int96_times(table.column(i), name))
-            else:
-                check_int96(reader("s"), group, name)
+            i = table.column_names.index(name)
+            times = self._checked_times(table.column(i), name, group, partial(reader, "s"))
+            table = table.set_column(i, name, times)
         for column in set(self._dictionaries).intersection(columns):
             _check_indices(table[column])
         if self._has_exact_counts:
@@ -127,6 +125,15 @@ class OpenFile(ParsedFooter):
         if table.num_columns and table.num_rows != rows:
             raise ValueError(f"its columns have {table.num_rows} rows instead of {rows}")
         return table
+
+    def _checked_times(
+        self, data: pa.ChunkedArray, name: str, group: int, in_seconds: Callable[[], pq.ParquetFile]
+    ) -> pa.ChunkedArray:
+        """Return the INT96 times of a column. in_seconds: opens a reader that returns them in seconds."""
+        if name in self._int96_as_bytes:
+            return int96_times(data, name)
+        check_int96(in_seconds(), group, name)
+        return data
 
     def _reader_of_thread(self, file: InputFile, int96_unit: str) -> pq.ParquetFile:
         """This thread's cached reader for a unit of INT96 times."""
@@ -154,13 +161,12 @@ class OpenFile(ParsedFooter):
             stored = self._reader_of(group, [part for column in columns for part in column.byte_ranges])
             file = file_of_pages(stored, columns, schema)
             reader = _reader_of_pages(file, [n for n in names if n in self._dictionaries])
-            for name in self.int96.intersection(names) - self._int96_as_bytes:
-                check_int96(_reader_of_pages(file, [], "s"), 0, name)
             arrays = [reader.read_row_group(0, columns=[n], use_threads=False).column(0) for n in names]
             for data in arrays:
                 _check_indices(data)
+            in_seconds = partial(_reader_of_pages, file, [], "s")
             arrays = [
-                int96_times(data, name) if name in self._int96_as_bytes else data
+                self._checked_times(data, name, 0, in_seconds) if name in self.int96 else data
                 for name, data in zip(names, arrays, strict=True)
             ]
             if any(len(data) != c.selection.lengths.sum() for data, c in zip(arrays, columns, strict=True)):

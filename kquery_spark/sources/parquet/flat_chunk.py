@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.kernels.parquet_page_table import AS_IN_ARROW, BIG_ENDIAN, BITS, INT96
-from kquery_spark.sources.parquet.page_codecs import CODECS, DECOMPRESSED_AS_FAST, DECOMPRESSED_BY_LOOPS
+from kquery_spark.kernels.parquet_page_table import AS_IN_ARROW, BIG_ENDIAN, BITS, INT96, INT96_BYTES
+from kquery_spark.sources.parquet.page_codecs import DECOMPRESSED_AS_FAST, DECOMPRESSED_BY_LOOPS, LOOP_CODECS
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 
 _WIDTHS = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
@@ -20,7 +20,6 @@ _NUMBERS = (
     pa.types.is_time,
     pa.types.is_timestamp,
 )
-_INT96_BYTES = 12
 _MAX_DECIMAL_BYTES, _MAX_NARROW_DIGITS = 16, 18
 INDEX_ENCODINGS = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
 # The encodings that the footer of a readable chunk may list. Old writers list BIT_PACKED for the repetition levels, although
@@ -50,8 +49,8 @@ class ValueLayout(NamedTuple):
         if self.kind == BITS:
             values = pa.py_buffer(np.packbits(np.frombuffer(values, np.uint8), bitorder="little"))
         elif self.dtype.bit_width < 8 * self.width:
-            narrow = np.dtype(f"i{self.dtype.bit_width // 8}")
-            values = pa.py_buffer(np.frombuffer(values, np.int32).astype(narrow))
+            short = np.dtype(f"i{self.dtype.bit_width // 8}")
+            values = pa.py_buffer(np.frombuffer(values, np.int32).astype(short))
         return pa.Array.from_buffers(self.dtype, count, [validity, values], nulls)
 
 
@@ -119,7 +118,7 @@ def flat_chunk(
     """
     dtype, codec, levels = _with_offsets(dtype), chunk.compression, leaf.max_definition_level
     is_flat = leaf.max_repetition_level == 0 and levels <= 1 and chunk.num_values == rows
-    if not is_flat or codec not in CODECS or not _ENCODINGS.issuperset(chunk.encodings):
+    if not is_flat or codec not in LOOP_CODECS or not _ENCODINGS.issuperset(chunk.encodings):
         return None
     layout = _layout(leaf, dtype)
     if layout is None and not (leaf.physical_type == "BYTE_ARRAY" and _is_string(dtype)):
@@ -149,7 +148,7 @@ def _layout(leaf: Any, dtype: pa.DataType) -> ValueLayout | None:
         )
         return ValueLayout(dtype, width, AS_IN_ARROW, width) if is_number else None
     if physical_type == "INT96":
-        return ValueLayout(pa.timestamp("us"), _INT96_BYTES, INT96, 8)
+        return ValueLayout(pa.timestamp("us"), INT96_BYTES, INT96, 8)
     if physical_type == "BOOLEAN":
         return ValueLayout(dtype, 1, BITS, 1)
     is_decimal = physical_type == "FIXED_LEN_BYTE_ARRAY" and pa.types.is_decimal128(dtype)

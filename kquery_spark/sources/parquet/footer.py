@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kquery_spark.kernels.parquet_page_table import INT96_BYTES
 from kquery_spark.sources.parquet.thrift_compact import I32, Cursor, Field, integer, struct
 from kquery_spark.sources.prefetch.byte_ranges import ByteReader
 
@@ -35,7 +36,6 @@ _TYPE, _LENGTH, _REPETITION, _NAME, _CHILDREN, _CONVERTED_TYPE = 1, 2, 3, 4, 5, 
 _ANNOTATION = (_CONVERTED_TYPE, 7, 8, 10)  # field ids of converted type, scale, precision, logical type
 _REPEATED = 2  # FieldRepetitionType.REPEATED
 _INTEGERS, _INT96, _FIXED_LENGTH = (1, 2), 3, 7  # Type.INT32 and Type.INT64, INT96, FIXED_LEN_BYTE_ARRAY
-_INT96_BYTES = 12
 _DECIMAL = 5  # ConvertedType.DECIMAL
 
 
@@ -142,7 +142,7 @@ def _in_storage_type(values: dict[int, int], fields: list[Field], int96: bool) -
     """The serialized element with its storage type instead of the declared type; None if the two are the same."""
     unannotated = [f for f in fields if f[0] not in _ANNOTATION]
     if int96 and values.get(_TYPE) == _INT96:
-        fixed = [(_TYPE, I32, integer(_FIXED_LENGTH)), (_LENGTH, I32, integer(_INT96_BYTES))]
+        fixed = [(_TYPE, I32, integer(_FIXED_LENGTH)), (_LENGTH, I32, integer(INT96_BYTES))]
         return struct([*fixed, *(f for f in unannotated if f[0] > _LENGTH)])
     is_decimal = values.get(_CONVERTED_TYPE) == _DECIMAL and values.get(_TYPE) in _INTEGERS
     return struct(unannotated) if is_decimal else None

@@ -14,17 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kquery_spark.kernels.parquet_page_table import JULIAN_DAY_OF_EPOCH
+from kquery_spark.types.units import DAY_MICROS
 from kquery_spark.types.vector import own_bitmap, validity
 
 _PARTS = np.dtype([("nanos", "<i8"), ("day", "<i4")])
-_EPOCH_DAY = 2_440_588  # the Julian day number of 1970-01-01
-_MICROS_PER_DAY = 86_400_000_000
 _MAX_SECONDS = (2**63 - 1) // 1_000_000  # the largest time that fits into 64-bit microseconds
 _MAX_DAYS = 106_751_992  # from 1970-01-01 to the ends of 64-bit microseconds, rounded up
 
 
 def int96_times(data: pa.ChunkedArray, column: str) -> pa.ChunkedArray:
-    """Convert a column of 12 bytes. Raises ValueError for times that exceed 64-bit microseconds."""
+    """Convert a column of 12 bytes. Raises ValueError for days beyond 64-bit microseconds."""
     return pa.chunked_array([_times(chunk, column) for chunk in data.chunks], pa.timestamp("us"))
 
 
@@ -32,7 +32,7 @@ def _times(data: pa.Array, column: str) -> pa.Array:
     if not len(data):
         return pa.array([], pa.timestamp("us"))
     parts = np.frombuffer(data.buffers()[1], _PARTS, len(data), _PARTS.itemsize * data.offset)
-    nanos, days = parts["nanos"], parts["day"].astype(np.int64) - _EPOCH_DAY
+    nanos, days = parts["nanos"], parts["day"].astype(np.int64) - JULIAN_DAY_OF_EPOCH
     valid = validity(data)
     if valid is not None:
         nanos, days = np.where(valid, nanos, 0), np.where(valid, days, 0)
@@ -42,7 +42,7 @@ def _times(data: pa.Array, column: str) -> pa.Array:
     micros += (nanos < 0) & (nanos % 1000 != 0)  # as in Java, quotients are rounded toward zero
     bitmap, skipped = own_bitmap(data)
     times = np.empty(skipped + len(data), np.int64)
-    times[skipped:] = days * _MICROS_PER_DAY + micros
+    times[skipped:] = days * DAY_MICROS + micros
     return pa.Array.from_buffers(
         pa.timestamp("us"), len(data), [bitmap, pa.py_buffer(times)], data.null_count, skipped
     )

@@ -27,7 +27,7 @@ Bytes = npt.NDArray[np.uint8]
 
 # In Snappy, the longest copy, 64 bytes, is stored in three bytes. In LZ4, a byte adds at most 255 bytes to a copy.
 _MAX_RATIOS = {"SNAPPY": 22, "LZ4": 255}
-CODECS = {
+LOOP_CODECS = {
     "UNCOMPRESSED": AS_STORED,
     "SNAPPY": SNAPPY,
     "LZ4": LZ4,
@@ -57,7 +57,7 @@ def raw_pages(
         if raw_bytes > _MAX_RATIOS[codec] * len(data):
             return None
         out = np.empty(raw_bytes + kernels.PADDING, np.uint8)
-        is_sound = kernels.decompress_pages(CODECS[codec], data, table, is_needed, out)
+        is_sound = kernels.decompress_pages(LOOP_CODECS[codec], data, table, is_needed, out)
         return (out, table) if is_sound else None
     parts: list[Bytes] = []
     total = 0

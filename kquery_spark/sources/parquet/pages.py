@@ -41,7 +41,7 @@ from kquery_spark.types.vector import Int64s
 _HEADER_BYTES = 1 << 9
 _MAX_HEADER_BYTES = 1 << 20
 _MAX_PAGE_NUMBER = (1 << 31) - 1  # largest size or value count: page headers have 32-bit integers
-CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "ZSTD": 6, "LZ4": 7}  # pyarrow's LZ4 is LZ4_RAW
+THRIFT_CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "ZSTD": 6, "LZ4": 7}  # pyarrow's LZ4 is LZ4_RAW
 _ENCODINGS = (PLAIN, RLE, RLE_DICTIONARY)  # a formality: readers use the encodings in the page headers
 _VERSION = 2
 _ARROW_SCHEMA = b"ARROW:schema"
@@ -161,7 +161,7 @@ def walk_pages(file: ByteReader, chunk: Any) -> tuple[Page | None, list[Page]] |
     None if the pages are not as expected, so that the chunk must be read as a whole. chunk: ``ColumnChunkMetaData``.
     Raises ValueError for headers that are not valid Thrift.
     """
-    if chunk.compression not in CODECS:
+    if chunk.compression not in THRIFT_CODECS:
         return None
     first = chunk.data_page_offset
     if chunk.dictionary_page_offset:
@@ -293,7 +293,7 @@ def _serialized_chunk(column: PagedColumn, dictionary: int | None, data: int, si
         (1, I32, integer(PHYSICAL_TYPES.index(chunk.physical_type))),
         (2, LIST, listed(I32, [integer(e) for e in _ENCODINGS])),
         (3, LIST, listed(BINARY, [binary(column.name.encode())])),
-        (4, I32, integer(CODECS[chunk.compression])),
+        (4, I32, integer(THRIFT_CODECS[chunk.compression])),
         (5, I64, integer(int(column.selection.lengths.sum()))),
         (6, I64, integer(chunk.total_uncompressed_size)),
         (7, I64, integer(size)),

@@ -25,6 +25,7 @@ from kquery_spark.sources.parquet.calendar import (
     time_leaves,
 )
 from kquery_spark.sources.parquet.checked_footer import checked_reader
+from kquery_spark.sources.parquet.flat_chunk import INDEX_ENCODINGS
 from kquery_spark.sources.parquet.footer import read_footer, storage_metadata
 from kquery_spark.sources.parquet.leaves import Leaf, column_leaves, may_exceed_type
 
@@ -228,7 +229,7 @@ class ParsedFooter:
             if leaf_index is None or not flat or self.metadata.num_row_groups == 0:
                 continue
             chunk = self.metadata.row_group(0).column(leaf_index)
-            encoded = "RLE_DICTIONARY" in chunk.encodings or "PLAIN_DICTIONARY" in chunk.encodings
+            encoded = not INDEX_ENCODINGS.isdisjoint(chunk.encodings)
             if encoded and chunk.total_uncompressed_size < _DICTIONARY_BYTES_PER_VALUE * max(
                 chunk.num_values, 1
             ):

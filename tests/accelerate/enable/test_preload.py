@@ -29,15 +29,18 @@ def run_python(code: str, *args: str) -> None:
 
 
 def test_the_module_of_enable_does_not_import_the_planner():
-    run_python(f"import sys, kquery_spark.accelerate.enable; assert {_API!r} not in sys.modules")
+    planner = ("kquery_spark.accelerate.planning", "kquery_spark.frontends.", "kquery_spark.optimizer")
+    run_python(
+        "import sys, kquery_spark.accelerate.enable;"
+        f"assert not [name for name in sys.modules if name.startswith({planner!r})]"
+    )
 
 
 def test_the_thread_imports_the_planner():
     run_python(
-        "import sys, threading, kquery_spark as kq;"
-        "kq.enable;"
-        "from kquery_spark.accelerate.enable import enable_everywhere;"
-        "enable_everywhere(); enable_everywhere();"
+        "import sys, threading;"
+        "from kquery_spark.accelerate.preload import import_planner_in_background;"
+        "import_planner_in_background(); import_planner_in_background();"
         "threads = [t for t in threading.enumerate() if t.name == 'kquery-import'];"
         "[t.join() for t in threads];"
         f"assert len(threads) == 1 and {_API!r} in sys.modules"
@@ -67,11 +70,11 @@ def test_a_program_that_forks_during_the_import_can_import_the_same_modules(tmp_
 def test_enable_works_where_no_thread_can_start():
     run_python(
         "import threading\n"
-        "from kquery_spark.accelerate.enable import enable_everywhere\n"
+        "from kquery_spark.accelerate.preload import import_planner_in_background\n"
         "def start(thread):\n"
         "    raise RuntimeError('no thread can start')\n"
         "threading.Thread.start = start\n"
-        "enable_everywhere()\n"
+        "import_planner_in_background()\n"
     )
 
 
@@ -85,6 +88,16 @@ def test_spark_runs_the_actions_if_the_planner_cannot_be_imported(
     kq.enable(enabled, fallback="error")
     with pytest.raises(ModuleNotFoundError, match=_API):
         enabled.range(3).count()
+
+
+def test_with_never_no_action_needs_the_planner(enabled: SparkSession, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, _API, None)
+    kq.enable(enabled, when="never")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", kq.FallbackWarning)
+        assert enabled.range(3).count() == 3
+        enabled.sql("CREATE TABLE never_planned USING parquet AS SELECT 1 AS a")
+        enabled.sql("DROP TABLE never_planned")
 
 
 def test_spark_runs_statements_that_write_if_the_planner_cannot_be_imported(
