@@ -43,32 +43,36 @@ class _Dialect:
     """What differs between strings of functions and lines of files.
 
     plain: for each quote, the characters before the next quote, backslash, or character that is not allowed. words: the
-    values that are words. surrogate: replaces each escaped surrogate without a pair; None keeps it.
+    values that are words. surrogate: replaces each escaped surrogate without a pair; None keeps it. keeps_source: whether
+    ``Node.raw`` has the source of strings, objects, and arrays.
     """
 
     plain: dict[str, re.Pattern[str]]
     words: re.Pattern[str]
     surrogate: str | None
+    keeps_source: bool
 
 
 _FUNCTIONS = _Dialect(
     plain={'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")},
     words=re.compile(r"true|false|null"),
     surrogate=None,
+    keeps_source=False,
 )
 _FILES = _Dialect(
     plain={'"': re.compile(r'[^"\\\x00-\x1f]*'), "'": re.compile(r"[^'\\\x00-\x1f]*")},
     words=re.compile(r"true|false|null|NaN|Infinity|[+-](?:INF|Infinity)"),
     surrogate="?",
+    keeps_source=True,
 )
 
 
 class Node(NamedTuple):
     """A JSON value. kind: string, integer, float, nonfinite number (such as NaN), boolean, null, object, or array.
 
-    raw: the source string. value: a string without its quotes and escapes, empty for an object or array, and the same as
-    ``raw`` for other kinds. items: the elements of an array, or the values of an object. names: the names of an object, one
-    for each item.
+    raw: the source string; empty for the strings, objects, and arrays of functions. value: a string without its quotes and
+    escapes, empty for an object or array, and the same as ``raw`` for other kinds. items: the elements of an array, or the
+    values of an object. names: the names of an object, one for each item.
     """
 
     kind: str
@@ -143,7 +147,7 @@ class _Parser:
         first = text[at : at + 1]
         if first and first in "\"'":
             value, end = self._string(at, depth)
-            return Node("string", text[at:end], value), end
+            return Node("string", self._source(at, end), value), end
         if first and first in "{[":
             if depth == _MAX_DEPTH:
                 raise Unsupported(f"JSON values nested deeper than {_MAX_DEPTH} levels are not supported")
@@ -182,7 +186,7 @@ class _Parser:
             names.append(name)
             items.append(item)
             mark, at = self._mark(at, "}", depth)
-        return Node("object", text[start : at + 1], "", items, names), at + 1
+        return Node("object", self._source(start, at + 1), "", items, names), at + 1
 
     def _array(self, start: int, depth: int) -> tuple[Node, int]:
         text = self._text
@@ -193,7 +197,10 @@ class _Parser:
             item, at = self.value(at, depth)
             items.append(item)
             mark, at = self._mark(at, "]", depth)
-        return Node("array", text[start : at + 1], "", items), at + 1
+        return Node("array", self._source(start, at + 1), "", items), at + 1
+
+    def _source(self, start: int, end: int) -> str:
+        return self._text[start:end] if self._dialect.keeps_source else ""
 
     def _mark(self, at: int, closing: str, depth: int) -> tuple[str, int]:
         """Return the comma or closing bracket after a value, and the start of the next value or of the bracket."""
