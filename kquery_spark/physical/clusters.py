@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.keys import group_rows
+from kquery_spark.physical.grouping.group_rows import group_rows
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Vector
 

@@ -10,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kquery_spark.physical import keys as keys_module
-from kquery_spark.physical.keys import Codes, Groups, compress, group_rows
+from kquery_spark.physical.grouping import group_rows as group_rows_module
+from kquery_spark.physical.grouping import groups as groups_module
+from kquery_spark.physical.grouping.group_rows import group_rows
+from kquery_spark.physical.grouping.groups import Codes, Groups, compress
 from kquery_spark.types.vector import Vector
 
 NAN = float("nan")
@@ -50,7 +52,7 @@ def method_used(monkeypatch: pytest.MonkeyPatch, run: Callable[[], Groups]) -> t
     """Return the name of the method of many groups that ``run`` used (None: one of the others), and the groups."""
     used: list[str] = []
     for name in ("_counted_groups", "_direct_groups", "_hashed_groups"):
-        function = getattr(keys_module, name)
+        function = getattr(groups_module, name)
 
         def recorded(
             codes: Codes, name: str = name, function: Callable[[Codes], Groups] = function
@@ -58,7 +60,7 @@ def method_used(monkeypatch: pytest.MonkeyPatch, run: Callable[[], Groups]) -> t
             used.append(name)
             return function(codes)
 
-        monkeypatch.setattr(keys_module, name, recorded)
+        monkeypatch.setattr(groups_module, name, recorded)
     groups = run()
     return (used[0] if used else None), groups
 
@@ -198,8 +200,8 @@ def test_strings_that_other_keys_determine(distinct: int, dtype: pa.DataType) ->
 
 def test_determined_strings_are_not_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[pa.DataType] = []
-    encode = keys_module.encode
-    monkeypatch.setattr(keys_module, "encode", lambda key: encoded.append(key.dtype) or encode(key))
+    encode = group_rows_module.encode
+    monkeypatch.setattr(group_rows_module, "encode", lambda key: encoded.append(key.dtype) or encode(key))
     ids = np.random.default_rng(0).integers(0, 6000, 9000)
     name, changed = dependent_strings(ids, pa.string())
     group(pa.array(ids), name)

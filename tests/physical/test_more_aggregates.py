@@ -13,7 +13,7 @@ from kquery_spark.expr import AggregateCall, Expr, Literal
 from kquery_spark.functions.aggregate_registry import aggregate_functions
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import accumulator
-from kquery_spark.physical.keys import Groups
+from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector
 from tests.conftest import SPARK_BEFORE_4_3

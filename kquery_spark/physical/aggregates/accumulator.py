@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.registry import CallContext
-from kquery_spark.physical.keys import Groups
+from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.types.vector import Data, Vector
 
 

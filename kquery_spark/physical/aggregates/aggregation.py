@@ -30,7 +30,9 @@ from kquery_spark.physical.aggregates.phase import Phase
 from kquery_spark.physical.dynamic_filters.min_max import MinMaxFilter, group_extrema
 from kquery_spark.physical.dynamic_filters.runtime_filter import key_names
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.keys import Codes, Groups, encode, group_rows, pack
+from kquery_spark.physical.grouping.group_rows import group_rows
+from kquery_spark.physical.grouping.groups import Codes, Groups
+from kquery_spark.physical.grouping.key_codes import encode, pack
 from kquery_spark.physical.selected_rows import SelectedRows, Selections
 from kquery_spark.physical.spill import DEEPEST, HashPartitions, SpillDirectory, hashed_bytes
 from kquery_spark.types.batch import Batch, coalesced, concat, from_vectors

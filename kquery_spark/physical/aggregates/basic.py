@@ -14,7 +14,7 @@ from kquery_spark.functions.math.overflow import as_intervals, overflow
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, Reduction, register_accumulator
-from kquery_spark.physical.keys import Groups
+from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector, slots, validity
 

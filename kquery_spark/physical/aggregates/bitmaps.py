@@ -15,7 +15,7 @@ from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.text import build, layout
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Reduction, register_accumulator
-from kquery_spark.physical.keys import Groups
+from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Int64s, Vector

@@ -24,7 +24,7 @@ from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
 from kquery_spark.physical.aggregates.lists import flatten_lists
 from kquery_spark.physical.aggregates.percentiles import constant_state, merged_constant
-from kquery_spark.physical.keys import Groups
+from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector, validity
 

@@ -16,7 +16,7 @@ from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
 from kquery_spark.physical.aggregates.lists import flatten_lists, lists_of_groups
 from kquery_spark.physical.aggregates.percentiles import constant_state, merged_constant
-from kquery_spark.physical.keys import Groups
+from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.types.vector import Data, Int64s, Vector, validity
 
 

@@ -17,7 +17,8 @@ from kquery_spark.kernels.equal_rows import first_rows
 from kquery_spark.kernels.ordered_bytes import normalize_zeros
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
-from kquery_spark.physical.keys import Codes, Groups, encode, pack
+from kquery_spark.physical.grouping.groups import Codes, Groups
+from kquery_spark.physical.grouping.key_codes import encode, pack
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import check_elements
 from kquery_spark.types.vector import Data, Int64s, Vector

@@ -19,7 +19,7 @@ from kquery_spark.physical.aggregates.accumulator import Accumulator, register_a
 from kquery_spark.physical.aggregates.lists import Collect, flatten_lists, lists_of_groups
 from kquery_spark.physical.aggregates.moments import doubles
 from kquery_spark.physical.aggregates.picking import end_rows
-from kquery_spark.physical.keys import Groups
+from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector, validity
 

@@ -12,7 +12,7 @@ from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Reduction, register_accumulator
 from kquery_spark.physical.aggregates.moments import CentralMoments, Comoments, Doubles, Flags, doubles
-from kquery_spark.physical.keys import Groups
+from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector
 

@@ -18,7 +18,7 @@ from kquery_spark.expr.windows import FrameUnit
 from kquery_spark.functions.aggregate.windows import aggregate_of
 from kquery_spark.functions.aggregate_registry import null_ignoring_variant
 from kquery_spark.functions.registry import CallContext
-from kquery_spark.physical.keys import Groups
+from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.physical.windows.aggregates import accumulator_of, context_of, finished, framed_states
 from kquery_spark.physical.windows.functions import frame_end_of
 from kquery_spark.physical.windows.sliding import merge_pairs

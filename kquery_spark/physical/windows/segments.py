@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kquery_spark.expr import Expr, SortKey
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.keys import encode, pack
+from kquery_spark.physical.grouping.key_codes import encode, pack
 from kquery_spark.physical.sorting.row_order import row_order
 from kquery_spark.physical.sorting.sort_keys import key_steps
 from kquery_spark.types.batch import Batch

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import Accumulator
-from kquery_spark.physical.keys import Groups
+from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.run_control import needs_small_batches
 from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.sizes import reserve_rows

@@ -1,0 +1,1 @@
+"""Grouping of rows by key columns."""
