@@ -144,8 +144,11 @@ def support_table() -> list[Row]:
     rows += [Row("expression", e.family, e.cls, e.level, e.note) for e in EXPRESSIONS.entries.values()]
     own_entries = set(EXPRESSIONS.entries)
     for function in functions().values():
+        level, note = Level.FULL, function.name
+        if function.check_values is not None:
+            level, note = Level.PARTIAL, f"{function.name}; some constant arguments fall back to Spark"
         rows += [
-            Row("expression", "functions", cls, Level.FULL, function.name)
+            Row("expression", "functions", cls, level, note)
             for cls in function.catalyst
             if cls not in own_entries
         ]

@@ -24,7 +24,7 @@ import pyarrow.json as pa_json
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.kernels.json_bytes import CLOSE_OBJECT, LINE_FEED, OPEN_ARRAY, OPEN_OBJECT
-from kquery_spark.kernels.json_parser import MalformedJson, Node, parse_line
+from kquery_spark.kernels.json_parser import UNCERTAIN, MalformedJson, Node, parse_line
 from kquery_spark.sources.json.options import JsonOptions
 from kquery_spark.sources.json.values import Converter, from_strings, is_text
 from kquery_spark.types import names as t
@@ -136,7 +136,7 @@ def _special_offsets(block: bytes, raw: npt.NDArray[np.uint8]) -> Iterator[Posit
         yield np.flatnonzero(raw == 0)
 
 
-def parsed(text: bytes, rows: int, schema: pa.Schema | None) -> pa.Table | None:
+def parse_objects(text: bytes, rows: int, schema: pa.Schema | None) -> pa.Table | None:
     """Parse lines with Arrow, with inferred types if ``schema`` is None; None if it fails.
 
     Every line must begin with { and end with }. Then no object can continue in the next line, because a { cannot follow a }
@@ -182,7 +182,7 @@ def read_rows(block: bytes, schema: pa.Schema, options: JsonOptions) -> Rows:
     left = in_bulk(np.flatnonzero(~odd), reader.bulk)
     strange = np.sort(np.concatenate([np.flatnonzero(odd), np.array(left, np.int64)]))
     if len(strange) or not reader.parts:
-        reader.scan_lines(strange)
+        reader.parse_lines(strange)
     return reader.result()
 
 
@@ -199,7 +199,7 @@ class _Reader:
 
     def bulk(self, line_indexes: Positions) -> bool:
         """Parse lines with Arrow; returns False if it fails, or if a nested value has a wrong type."""
-        table = parsed(self.lines.concatenate(line_indexes), len(line_indexes), self.written)
+        table = parse_objects(self.lines.concatenate(line_indexes), len(line_indexes), self.written)
         if table is None:
             return False
         columns, good = [], np.ones(len(line_indexes), np.bool_)
@@ -214,7 +214,7 @@ class _Reader:
         self.parts.append((line_indexes, columns, good))
         return True
 
-    def scan_lines(self, line_indexes: Positions) -> None:
+    def parse_lines(self, line_indexes: Positions) -> None:
         """Parse lines one by one. A line may have no record, or several ones in an array."""
         converter = Converter(self.options)
         columns = {f.name: (i, f.type) for i, f in enumerate(self.schema)}
@@ -268,9 +268,7 @@ class _Reader:
 
     def _check_certain(self, certain: bool, line: int) -> None:
         if not certain:
-            raise LineError(
-                self.lines.number(line), "malformed in a way in which Spark may read a part of it"
-            )
+            raise LineError(self.lines.number(line), UNCERTAIN)
         if self.options.null_filters:
             raise LineError(
                 self.lines.number(line), "malformed, but Spark filters for NULL before it sees that"

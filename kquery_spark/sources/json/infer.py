@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.kernels.json_parser import MalformedJson, Node, parse_line
-from kquery_spark.sources.json.blocks import LineError, in_bulk, parsed, split_lines
+from kquery_spark.sources.json.blocks import LineError, in_bulk, parse_objects, split_lines
 from kquery_spark.sources.json.options import JsonOptions
 from kquery_spark.types import names as t
 
@@ -32,7 +32,7 @@ def block_type(block: bytes, options: JsonOptions) -> pa.DataType:
     types = [_EMPTY]
 
     def attempt(line_indexes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
-        table = parsed(lines.concatenate(line_indexes), len(line_indexes), None)
+        table = parse_objects(lines.concatenate(line_indexes), len(line_indexes), None)
         dtype = None if table is None else _observed(table.to_struct_array().combine_chunks())
         if dtype is not None:
             types.append(dtype)
