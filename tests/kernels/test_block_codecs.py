@@ -88,6 +88,47 @@ def test_literals_and_copies(kernels: ModuleType, stored: str, expected: bytes |
     assert expected is None or decompress_with_pyarrow(block, size) == expected
 
 
+def block_of(elements: list[tuple[int, bytes, int, int]]) -> tuple[bytes, bytes]:
+    """Encode elements as a Snappy block; returns the block and its raw bytes. An element: kind, literal, offset, and size."""
+    stored, raw = bytearray(), bytearray(b"0123456789")
+    elements = [(0, bytes(raw), 0, 0), *elements]
+    raw.clear()
+    for kind, literal, offset, size in elements:
+        if kind == 0:
+            short = len(literal) <= 60
+            stored += bytes([(len(literal) - 1) << 2] if short else [60 << 2, len(literal) - 1]) + literal
+            raw += literal
+            continue
+        offset = min(offset, len(raw))
+        if kind == 1:
+            size = 4 + size % 8
+            stored += bytes([(offset >> 8) << 5 | (size - 4) << 2 | 1, offset & 0xFF])
+        else:
+            stored += bytes([(size - 1) << 2 | kind]) + offset.to_bytes(2 if kind == 2 else 4, "little")
+        for _ in range(size):
+            raw.append(raw[-offset])
+    declared = bytes([len(raw) & 0x7F | 0x80, len(raw) >> 7])
+    return declared + bytes(stored), bytes(raw)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 3), st.binary(min_size=1, max_size=70), st.integers(1, 2047), st.integers(1, 64)
+        ),
+        max_size=120,
+    )
+)
+def test_elements_in_any_order_are_decompressed(
+    kernels: ModuleType, elements: list[tuple[int, bytes, int, int]]
+):
+    """Snappy's own compressor writes no literal after a literal, and few copies with an offset of four bytes."""
+    stored, raw = block_of(elements)
+    assert decompress(kernels, stored, len(raw)) == raw
+    assert decompress_with_pyarrow(stored, len(raw)) == raw
+
+
 @pytest.mark.parametrize(
     ("stored", "expected"),
     [
