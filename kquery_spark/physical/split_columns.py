@@ -8,23 +8,22 @@ one step further: its filter runs over the dictionary (365 days instead of 100,0
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.sources.base import Source, Split
-from kquery_spark.sources.dictionary_column import DictionaryColumn
+from kquery_spark.sources.dictionary_column import DictionaryColumn, Flags
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s, Vector
 
 _MIN_INDEXED_ROWS = 1 << 13  # for fewer rows, finding the dictionary costs more than filtering by it saves
 
-PassingValues = tuple[DictionaryColumn, npt.NDArray[np.bool_]]
-"""A dictionary-encoded column and a mask over its dictionary: True for the values that pass."""
+PassingValues = tuple[DictionaryColumn, Flags]
+"""A dictionary-encoded column, and flags that ``DictionaryColumn.evaluate`` returned: True for the values that pass."""
 
 
 class FilteredColumns:
@@ -127,31 +126,35 @@ def decided_by_values(
         column = read.dictionary_column(name, rows)
         if column is None:
             return None
-        # Leave out the NULL entry if no row has it: a filter need not handle NULL then.
-        values = column.values if column.nulls else column.values[:-1]
-        passes = runtime_filter.passing_values(column_index, Vector(read.dtype(name), values))
+        passing_values = partial(_passing_values, runtime_filter, column_index, read.dtype(name))
+        passes = column.evaluate(passing_values)
         if passes is None:
             return None
-        passing_by_column.append((column, passes if column.nulls else np.append(passes, False)))
+        passing_by_column.append((column, passes))
     return passing_by_column
+
+
+def _passing_values(
+    runtime_filter: RuntimeFilter, column_index: int, dtype: pa.DataType, values: pa.Array
+) -> Flags | None:
+    return runtime_filter.passing_values(column_index, Vector(dtype, values))
 
 
 def rows_of(passing_by_column: Sequence[PassingValues], rows: Int64s | None) -> Int64s | None:
     """Return the positions among ``rows`` (None: all rows) that have a passing value in any of the columns."""
     passing_rows = []
     for column, passing_values in passing_by_column:
-        if passing_values.all() or (not column.nulls and passing_values[:-1].all()):
+        count = np.count_nonzero(passing_values)
+        if count == len(passing_values) - (not column.nulls):
             return rows
-        if passing_values.any():
+        if count:
             passing_rows.append(column.rows_where(passing_values, rows))
     if not passing_rows:
         return np.zeros(0, np.int64)
     return passing_rows[0] if len(passing_rows) == 1 else reduce(np.union1d, passing_rows)
 
 
-def true_flags(mask: pa.Array) -> npt.NDArray[np.bool_]:
+def true_flags(mask: pa.Array) -> Flags:
     """Convert a mask to numpy; NULL counts as False."""
-    flags: npt.NDArray[np.bool_] = (pc.fill_null(mask, False) if mask.null_count else mask).to_numpy(
-        zero_copy_only=False
-    )
+    flags: Flags = (pc.fill_null(mask, False) if mask.null_count else mask).to_numpy(zero_copy_only=False)
     return flags

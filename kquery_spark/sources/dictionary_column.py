@@ -15,6 +15,7 @@ from kquery_spark.cached_property import cached_property
 from kquery_spark.types.vector import Int64s, slots
 
 Indices = npt.NDArray[np.uint16]
+Flags = npt.NDArray[np.bool_]
 # Indices are decoded one by one if at most one row in 12 is selected; for more rows, decoding all of them is faster.
 _MIN_ROWS_PER_SELECTED_ROW = 12
 
@@ -32,9 +33,9 @@ class PackedIndices(NamedTuple):
 
 @dataclass(frozen=True)
 class DictionaryColumn:
-    """Dictionary-encoded column; ``values`` may contain duplicates and unused entries.
+    """Dictionary-encoded column. The index of NULL is ``len(values)``.
 
-    values: the dictionary in the engine's types, followed by one NULL entry.
+    values: the dictionary in the engine's types; it may contain duplicates and unused entries.
     nulls: False if no row is NULL, as far as statistics show.
     rows: the number of rows.
     unpack: returns the decompressed, bit-packed indices, or None if the kernels cannot read them.
@@ -48,10 +49,20 @@ class DictionaryColumn:
     unpack: Callable[[], PackedIndices | None]
     look_up: Callable[[], Indices]
 
-    def rows_where(self, selected: npt.NDArray[np.bool_], rows: Int64s | None = None) -> Int64s:
-        """Return the positions, among ``rows`` or all rows, whose value is selected; ``selected`` has one flag per entry."""
-        if not selected.any():
-            return np.zeros(0, np.int64)
+    def evaluate(self, test: Callable[[pa.Array], Flags | None]) -> Flags | None:
+        """Return the result of a test for each entry of the dictionary, and for NULL; None if the test returns None.
+
+        If no row is NULL, the result for NULL is False, and the test gets no NULL, because kernels then take less time.
+        """
+        if self.nulls:
+            return test(self._values_and_null)
+        flags = test(self.values)
+        return None if flags is None else np.append(flags, False)
+
+    def rows_where(self, selected: Flags, rows: Int64s | None = None) -> Int64s:
+        """Return the positions, among ``rows`` or all rows, whose value is selected. selected: as from ``evaluate``."""
+        if len(selected) != len(self.values) + 1:
+            raise ValueError("selected needs a flag for each entry of the dictionary and one for NULL")
         if rows is not None and self._are_few(rows):
             return rows[selected.take(self._selected_indices(rows))]
         flags = selected.view(np.uint8)
@@ -68,20 +79,24 @@ class DictionaryColumn:
         """Return the values of rows, given by position in rising order; None for all rows."""
         indices = self._indices if rows is None else self._selected_indices(rows)
         dtype = self.values.type
-        if dtype.bit_width > 64:
-            return self.values.take(pa.array(indices))
-        data = pa.py_buffer(slots(self.values).take(indices))
-        # computed from the rows, because ``nulls`` is only a hint from statistics
-        valid = indices != len(self.values) - 1
-        if valid.all():
-            return pa.Array.from_buffers(dtype, len(indices), [None, data], 0)
-        bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
-        return pa.Array.from_buffers(dtype, len(indices), [bitmap, data])
+        # Computed from the rows, because ``nulls`` is only a hint from statistics.
+        is_null = indices == len(self.values)
+        nulls = int(np.count_nonzero(is_null))
+        if dtype.bit_width > 64 or len(self.values) == 0:
+            return (self._values_and_null if nulls else self.values).take(pa.array(indices))
+        # The index of NULL is clipped to the last value.
+        data = pa.py_buffer(slots(self.values).take(indices, mode="clip"))
+        bitmap = pa.py_buffer(np.packbits(~is_null, bitorder="little")) if nulls else None
+        return pa.Array.from_buffers(dtype, len(indices), [bitmap, data], nulls)
+
+    @cached_property
+    def _values_and_null(self) -> pa.Array:
+        return pa.concat_arrays([self.values, pa.nulls(1, self.values.type)])
 
     def _selected_indices(self, rows: Int64s) -> Indices:
         if self._are_few(rows) and self._packed is not None:
             out = np.empty(len(rows), np.uint16)
-            if self.kernels.decode_selected_indices(*self._packed, len(self.values) - 1, rows, out) == 0:
+            if self.kernels.decode_selected_indices(*self._packed, len(self.values), rows, out) == 0:
                 return out
         return self._indices.take(rows)
 
@@ -102,6 +117,6 @@ class DictionaryColumn:
         """One index per row, decoded at first use."""
         if self._packed is not None:
             out = np.empty(self.rows, np.uint16)
-            if self.kernels.decode_indices(*self._packed, len(self.values) - 1, out) >= 0:
+            if self.kernels.decode_indices(*self._packed, len(self.values), out) >= 0:
                 return out
         return self.look_up()

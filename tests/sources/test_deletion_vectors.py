@@ -215,7 +215,7 @@ class TestLiveRows:
                 values, some = batch.columns[i].to_pylist(), np.arange(0, batch.num_rows, 11)
                 assert column.take(None).to_pylist() == values
                 assert column.take(some).to_pylist() == values[::11]
-                selected = np.array([value == 3 for value in column.values.to_pylist()])
+                selected = np.array([*(value == 3 for value in column.values.to_pylist()), False])
                 assert column.rows_where(selected).tolist() == [k for k, v in enumerate(values) if v == 3]
                 assert column.rows_where(selected, some).tolist() == [k for k in some if values[k] == 3]
                 few = np.array([5, 17, 40_000])

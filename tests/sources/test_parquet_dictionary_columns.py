@@ -138,16 +138,18 @@ def test_rows_are_found_by_their_values(tmp_path):
     (batch,) = source.read(split, ["i"])
     column = source.dictionary_column(split, "i")
     assert column is not None
-    expected = np.array([v is not None and v % 3 == 0 for v in column.values.to_pylist()])
+    expected = np.array([*(v % 3 == 0 for v in column.values.to_pylist()), False])
     everywhere = [row for row, v in enumerate(batch.columns[0].to_pylist()) if v is not None and v % 3 == 0]
     assert column.rows_where(expected).tolist() == everywhere
     some: Int64s = np.arange(0, split.rows, 7)
     assert column.rows_where(expected, some).tolist() == [row for row in everywhere if row % 7 == 0]
-    nulls = np.zeros(len(column.values), np.bool_)
+    nulls = np.zeros(len(expected), np.bool_)
     nulls[-1] = True
     assert len(column.rows_where(nulls)) == batch.columns[0].null_count
     assert len(column.rows_where(~nulls | nulls)) == split.rows
     assert len(column.rows_where(nulls & ~nulls)) == 0
+    with pytest.raises(ValueError, match="one for NULL"):  # the loops do not check the length
+        column.rows_where(expected[:-1])
 
 
 @pytest.mark.parametrize("values", [1, 2, 3, 5, 200, 257, 4000, 20_000, 65_535])
@@ -168,10 +170,12 @@ def test_indices_of_all_widths(tmp_path, values):
     for name in ("x", "y"):
         column = source.dictionary_column(split, name)
         assert column is not None
-        expected = rng.random(len(column.values)) < 0.1
+        expected = rng.random(len(column.values) + 1) < 0.1
+        expected[-1] &= column.nulls
         whole = rows[name].combine_chunks()
         assert column.take(few).equals(whole.take(pa.array(few)))  # from the packed indices
-        hits = pc.is_in(whole, column.values.filter(pa.array(expected))).to_numpy(zero_copy_only=False)
+        values_and_null = pa.concat_arrays([column.values, pa.nulls(1, pa.int64())])
+        hits = pc.is_in(whole, values_and_null.filter(pa.array(expected))).to_numpy(zero_copy_only=False)
         assert column.rows_where(expected).tolist() == np.flatnonzero(hits).tolist()
         assert column.rows_where(expected, few).tolist() == few[hits[few]].tolist()
         assert not column._are_decoded
@@ -285,7 +289,7 @@ def test_pages_of_another_form_are_read_by_pyarrow(tmp_path, monkeypatch, kernel
             assert bits(column.take(None)) == bits(expected), name
             again = source.dictionary_column(split, name)
             assert again is not None
-            assert len(again.rows_where(np.ones(len(column.values), np.bool_))) == split.rows
+            assert len(again.rows_where(np.ones(len(column.values) + 1, np.bool_))) == split.rows
 
     monkeypatch.setattr(ColumnReader, "packed_indices", lambda self: None)
     check()

@@ -15,9 +15,8 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from typing_extensions import override
 
@@ -38,7 +37,7 @@ from kquery_spark.physical.split_columns import (
 )
 from kquery_spark.run_control import check_run, current_control
 from kquery_spark.sources.base import Source, Split
-from kquery_spark.sources.dictionary_column import DictionaryColumn
+from kquery_spark.sources.dictionary_column import Flags
 from kquery_spark.sources.prefetch.read_counts import read_counts
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import fixed_bytes, reserve_rows
@@ -257,7 +256,9 @@ class _FilteringReader:
             if column is None:
                 continue
             before = read.rows if rows is None else len(rows)
-            rows = rows_of([(column, self._true(name, column, by_column[name]))], rows)
+            passing_values = column.evaluate(partial(self._true, name, by_column[name]))
+            assert passing_values is not None
+            rows = rows_of([(column, passing_values)], rows)
             after = read.rows if rows is None else len(rows)
             self._passing_shares[name] = after / max(before, 1)
             decided.append(name)
@@ -265,10 +266,10 @@ class _FilteringReader:
                 break
         return conditions.without(frozenset(decided)), rows
 
-    def _true(self, name: str, column: DictionaryColumn, conditions: RowConditions) -> npt.NDArray[np.bool_]:
-        """Return a mask over the dictionary of a column: True where all conditions are true."""
+    def _true(self, name: str, conditions: RowConditions, values: pa.Array) -> Flags:
+        """Return for each value of a column whether all conditions are true."""
         schema = pa.schema([self._source.schema.field(name)])
-        mask = conditions.mask(Batch(schema, (column.values,), len(column.values)))
+        mask = conditions.mask(Batch(schema, (values,), len(values)))
         assert mask is not None
         return true_flags(mask)
 

@@ -247,9 +247,8 @@ class ParquetSource(Source):
         stored = None if chunk is None else chunk.dictionary_values()
         if chunk is None or stored is None:
             return None
-        values = self._array(opened, column, pa.chunked_array([stored]))
         return DictionaryColumn(
-            values=pa.concat_arrays([values, pa.nulls(1, values.type)]),
+            values=self._array(opened, column, pa.chunked_array([stored])),
             nulls=self.has_nulls(split, column),
             rows=opened.groups[group][0],
             kernels=kernel_module,
