@@ -56,8 +56,12 @@ class DictionaryColumn:
         """
         if self.nulls:
             return test(self._values_and_null)
-        flags = test(self.values)
-        return None if flags is None else np.append(flags, False)
+        passing = test(self.values)
+        if passing is None:
+            return None
+        flags = np.zeros(len(self.values) + 1, np.bool_)
+        flags[:-1] = passing
+        return flags
 
     def rows_where(self, selected: Flags, rows: Int64s | None = None) -> Int64s:
         """Return the positions, among ``rows`` or all rows, whose value is selected. selected: as from ``evaluate``."""

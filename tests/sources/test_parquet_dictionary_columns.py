@@ -22,6 +22,7 @@ from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.physical import split_columns
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet import chunk_pages, flat_chunk, page_codecs
+from kquery_spark.sources.parquet import file as parquet_file
 from kquery_spark.sources.parquet.column_reader import ColumnReader
 from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
@@ -231,6 +232,10 @@ def test_a_few_pages_are_read_instead(tmp_path, monkeypatch):
     monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
     source = write(tmp_path / "f.parquet", table(rows=40_000), row_group_size=40_000, data_page_size=500)
     (split,) = source.splits()
+    assert (
+        source.dictionary_column(split, "l", np.arange(100)) is not None
+    )  # the loops read the small chunk whole
+    monkeypatch.setattr(parquet_file, "_MIN_PAGED_BYTES_IN_LOOPS", 0)
     assert source.dictionary_column(split, "l", np.arange(100)) is None
     assert source.dictionary_column(split, "l", np.arange(0, 40_000, 50)) is not None
 

@@ -17,6 +17,7 @@ from kquery_spark import kquery_plan
 from kquery_spark.errors import FallbackWarning, SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.parquet import chunk_pages
+from kquery_spark.sources.parquet import file as parquet_file
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.source import parquet_source
 
@@ -128,6 +129,7 @@ def test_single_pages_are_looked_at_as_well(
         path
     )
     monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
+    monkeypatch.setattr(parquet_file, "_MIN_PAGED_BYTES_IN_LOOPS", 0)
     context = kq.ExecutionContext()
     context.register_parquet("f", path)
     other = context.sql("SELECT max(t) AS t FROM f WHERE id BETWEEN 5 AND 6").to_arrow()
@@ -142,6 +144,7 @@ def test_single_pages_of_other_writers_are_read_as_by_spark(
     path = file_of(tmp_path, NEGATIVE_NANOS)
     (file,) = parquet_source([path]).files
     monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
+    monkeypatch.setattr(parquet_file, "_MIN_PAGED_BYTES_IN_LOOPS", 0)
     opened = open_file(file)
     pages = opened.pages.with_rows(0, "t", np.arange(2))
     assert pages is None  # all rows are in one page

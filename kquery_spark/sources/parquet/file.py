@@ -30,8 +30,9 @@ from kquery_spark.sources.prefetch.fetched_pieces import FetchedPieces
 from kquery_spark.sources.prefetch.fetching import Release
 from kquery_spark.sources.prefetch.read_counts import count_read
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import narrow
+from kquery_spark.types.vector import Int64s, narrow
 
+_MIN_PAGED_BYTES_IN_LOOPS = 8 << 20
 _BIT_TYPES = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64(), 128: pa.binary(16)}
 
 
@@ -193,6 +194,20 @@ class OpenFile(ParsedFooter):
             }
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
+
+    def pages_with_rows(
+        self, group: int, column: str, rows: Int64s, kernels: ModuleType | None
+    ) -> PagedColumn | None:
+        """Select the pages of a column that contain these rows; None if reading the whole column is as fast.
+
+        The loops read the whole chunk of a local file up to a larger size, because they decode only the pages with these
+        rows. pyarrow decodes all pages of a chunk.
+        """
+        if kernels is not None and self._input.is_local:
+            chunk = self._flat_chunk(group, column)
+            if chunk is not None and chunk.byte_range.size < _MIN_PAGED_BYTES_IN_LOOPS:
+                return None
+        return self.pages.with_rows(group, column, rows)
 
     def may_have_small_dictionary(self, group: int, column: str) -> bool:
         """False if a chunk certainly has no dictionary on which the compiled loops can evaluate conditions."""

@@ -16,10 +16,15 @@ from kquery_spark.sources.parquet.file import OpenFile
 _footers = cast("LruCache[DataFile, OpenFile]", PARQUET_FOOTERS)
 
 
-def open_file(file: DataFile) -> OpenFile:
-    """Open a file, or return it from the cache. Raises SourceError if it has changed since it was cached."""
+def open_file(file: DataFile, *, check: bool = True) -> OpenFile:
+    """Open a file, or return it from the cache.
+
+    check: whether to raise SourceError if the file has changed since it was cached. Reads of its bytes always check that.
+    """
     cached = _footers.get(file)
     if cached is not None:
+        if not check:
+            return cached
         try:
             check_unchanged(file)
         except SourceError:

@@ -56,6 +56,8 @@ from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, one_array, pick
 from kquery_spark.types.vector import Int64s, from_arrow, widen
 
+_STRING_DICTIONARY = pa.dictionary(pa.int32(), t.STRING)
+
 
 @dataclass(frozen=True)
 class ParquetSource(Source):
@@ -190,13 +192,14 @@ class ParquetSource(Source):
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
         stored = self._stored(opened, columns)
-        paged = [opened.pages.with_rows(group, c, rows) for c in stored]
+        kernels = self._kernels()
+        paged = [opened.pages_with_rows(group, c, rows, kernels) for c in stored]
         pages = {p.name: p for p in paged if p is not None}
         # a loop returns None for a chunk that it cannot read, which leaves the column to pyarrow
         arrays = {
             name: self._array(opened, name, pa.chunked_array([array]))
             for name, column in opened.column_readers(
-                group, [c for c in stored if c not in pages], self._kernels()
+                group, [c for c in stored if c not in pages], kernels
             ).items()
             if (array := column.read(rows)) is not None
         }
@@ -234,14 +237,14 @@ class ParquetSource(Source):
         self, split: Split, column: str, rows: Int64s | None = None
     ) -> DictionaryColumn | None:
         """Covers chunks with dictionary pages only that the compiled loops can read."""
-        opened = open_file(self.files[split.file])
+        opened = open_file(self.files[split.file], check=False)
         kernel_module = self._kernels()
         if kernel_module is None or not self._stored(opened, [column]) or opened.rebase(column, self.rebase):
             return None
         (group,) = split.pieces
         if not opened.may_have_small_dictionary(group, column):
             return None
-        if rows is not None and opened.pages.with_rows(group, column, rows) is not None:
+        if rows is not None and opened.pages_with_rows(group, column, rows, kernel_module) is not None:
             return None
         chunk = opened.column_readers(group, [column], kernel_module).get(column)
         stored = None if chunk is None else chunk.dictionary_values()
@@ -263,7 +266,7 @@ class ParquetSource(Source):
         Pages of different columns end at different rows. The row ranges are cut at the page starts of all columns: pages
         that start at rows 0, 100 and at 0, 60 of a group of 150 rows give the ranges 0-60, 60-100 and 100-150.
         """
-        opened = open_file(self.files[split.file])
+        opened = open_file(self.files[split.file], check=False)
         (group,) = split.pieces
         usable = [c for c in self._stored(opened, columns) if opened.rebase(c, self.rebase) is None]
         pages_by_column = {c: opened.pages.ranges(group, c) for c in usable}
@@ -311,6 +314,9 @@ class ParquetSource(Source):
 
     def _array(self, opened: OpenFile, column: str, data: pa.ChunkedArray) -> pa.Array:
         """Convert a column from its type in the file to the engine's form of the table's type, calendar included."""
+        key = ("in engine form", opened.file.path, column, data.type)
+        if self.once(key, lambda: self._is_in_engine_form(opened, column, data.type)):
+            return one_array(data)
         dtype, path = self.table_schema.field(column).type, opened.file.path
         if dtype == t.VARIANT:
             check_variant(opened, column, opened.rebase(column, self.rebase) is not None)
@@ -323,6 +329,15 @@ class ParquetSource(Source):
         if not readable_as(typed.dtype, dtype, opened.has_instants(column)):
             raise SourceError(mismatch(path, column, typed.dtype, dtype))
         return _convert(typed, dtype, f"{column} of {path}")
+
+    def _is_in_engine_form(self, opened: OpenFile, column: str, data_type: pa.DataType) -> bool:
+        """Return True if data of this type certainly need no conversion. Conversions take time for each row group."""
+        dtype, stored = self.table_schema.field(column).type, opened.schema.field(column).type
+        if column in opened.int96 or opened.rebase(column, self.rebase) is not None:
+            return False
+        if pa.types.is_decimal(dtype):
+            return bool(stored == dtype and data_type == t.LONG)
+        return bool(dtype != t.VARIANT and data_type in (dtype, _STRING_DICTIONARY) and stored == dtype)
 
 
 def _splits_in(file: int, opened: OpenFile) -> list[Split]:
