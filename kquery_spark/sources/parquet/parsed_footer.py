@@ -81,7 +81,7 @@ class ParsedFooter:
         return str(self.metadata.created_by).startswith("parquet-mr")
 
     @cached_property
-    def _int96_as_bytes(self) -> set[str]:
+    def _int96_byte_columns(self) -> set[str]:
         """The flat columns with INT96 times that may have negative nanoseconds, which pyarrow misreads."""
         return set() if self.by_parquet_java else self.int96.intersection(self._flat)
 
@@ -112,15 +112,15 @@ class ParsedFooter:
     def _physical(self) -> Any:
         """The metadata that readers get, in which ``storage_metadata`` may have replaced types."""
         short = any(pa.types.is_decimal(field.type) and field.type.precision <= 18 for field in self.schema)
-        if not short and not self._int96_as_bytes:
+        if not short and not self._int96_byte_columns:
             return self.metadata
         return (
-            self._footer and storage_metadata(self._footer, int96=bool(self._int96_as_bytes))
+            self._footer and storage_metadata(self._footer, int96=bool(self._int96_byte_columns))
         ) or self.metadata
 
     @cached_property
     def _stored_schema(self) -> pa.Schema:
-        """The Arrow schema that readers return: short decimals are integers, and ``_int96_as_bytes`` have 12 bytes."""
+        """The Arrow schema that readers return: short decimals are integers, and ``_int96_byte_columns`` have 12 bytes."""
         schema: pa.Schema = self._physical.schema.to_arrow_schema()
         return schema
 
