@@ -23,7 +23,7 @@ from kquery_spark.kernels.loops.parquet_indices import (
     filter_selected_rows,
 )
 from kquery_spark.kernels.loops.parquet_pages import page_table
-from kquery_spark.kernels.loops.parquet_plain import plain_pages
+from kquery_spark.kernels.loops.parquet_plain import convert_pages
 from kquery_spark.kernels.loops.parquet_strings import decode_strings
 from kquery_spark.kernels.loops.parquet_values import decode_values
 from kquery_spark.kernels.loops.text import SLACK, field_strings, separators
@@ -31,6 +31,7 @@ from kquery_spark.kernels.loops.text import SLACK, field_strings, separators
 __all__ = [
     "PADDING",
     "SLACK",
+    "convert_pages",
     "decode_indices",
     "decode_selected_indices",
     "decode_strings",
@@ -41,7 +42,6 @@ __all__ = [
     "filter_indices",
     "filter_selected_rows",
     "page_table",
-    "plain_pages",
     "scan",
     "separators",
 ]

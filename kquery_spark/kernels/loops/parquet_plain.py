@@ -1,6 +1,6 @@
 """Converts plain values whose layout differs from Arrow's, page by page, before ``parquet_values.py`` decodes them.
 
-``plain_pages`` copies the pages of a chunk. Levels and dictionary indices stay as they are. The values are converted:
+``convert_pages`` copies the pages of a chunk. Levels and dictionary indices stay as they are. The values are converted:
 
     INT96        8 bytes nanoseconds of the day, 4 bytes Julian day   -->  8 bytes microseconds since 1970
     BIG_ENDIAN   1 to 16 bytes, the most significant one first        -->  8 or 16 bytes, the least significant one first
@@ -132,19 +132,19 @@ def _bits(data: Any, at: Any, end: Any, encoding: Any, valid_rows: Any, out: Any
     cache=True,
     nogil=True,
 )
-def plain_pages(
-    data: Any, pages: Any, is_needed: Any, has_levels: Any, layout: Any, stored: Any, width: Any, out: Any
+def convert_pages(
+    data: Any, pages: Any, is_needed: Any, has_levels: Any, kind: Any, stored: Any, width: Any, out: Any
 ) -> Any:
     """Copy the needed pages to ``out`` with converted values, and make the page table point there; False if that fails.
 
     data, pages: the decompressed bytes and the table of the data pages. is_needed: a flag for each page; the other pages get
-    the size 0. has_levels: whether the column has definition levels. layout: ``INT96``, ``BIG_ENDIAN``, or ``BITS``, the
+    the size 0. has_levels: whether the column has definition levels. kind: ``INT96``, ``BIG_ENDIAN``, or ``BITS``, the
     layout of the values. stored, width: the bytes of a value in the page and in ``out``. out: has room for the bytes of the
     needed pages and, in addition, for all of their values.
     """
     if not are_stored(data, pages) or not 0 < stored <= 16 or (width < stored < 9):
         return False
-    flags = np.empty(largest_number(pages, VALUES) if layout == BITS else int64(0), np.uint8)
+    flags = np.empty(largest_number(pages, VALUES) if kind == BITS else int64(0), np.uint8)
     to = int64(0)
     for number in range(len(pages)):
         page = pages[number]
@@ -156,15 +156,15 @@ def plain_pages(
         if at < 0 or to + page[SIZE] + values * width > len(out):
             return False
         page[BODY] = to
-        is_converted = page[ENCODING] == PLAIN or (layout == BITS and page[ENCODING] == RLE)
+        is_converted = page[ENCODING] == PLAIN or (kind == BITS and page[ENCODING] == RLE)
         copied = (at if is_converted else end) - begin
         copy_bytes(out, to, data, begin, copied)
         to += copied
         if is_converted:
             count = min(values, (end - at) // stored)
-            if layout == INT96:
+            if kind == INT96:
                 is_sound = stored == INT96_BYTES and width == 8 and _int96_times(data, at, count, out, to)
-            elif layout == BIG_ENDIAN:
+            elif kind == BIG_ENDIAN:
                 is_sound = (width == 8 or width == 16) and _big_endian_integers(
                     data, at, count, stored, width, out, to
                 )

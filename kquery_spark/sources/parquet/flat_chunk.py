@@ -36,7 +36,7 @@ class ValueLayout(NamedTuple):
     """How fixed-width values are stored and decoded.
 
     dtype: the type of the decoded array. stored: the bytes of a plain value in the file, 1 for bits. kind: ``AS_IN_ARROW``,
-    or how ``plain_pages`` converts the values. width: the bytes of a value that ``decode_values`` writes.
+    or how ``convert_pages`` converts the values. width: the bytes of a value that ``decode_values`` writes.
     """
 
     dtype: pa.DataType
