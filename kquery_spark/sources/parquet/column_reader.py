@@ -4,7 +4,9 @@
       |  page_table          writes a row of integers for each page header
       v
     pages                    decompress_pages or pyarrow's codec yields the dictionary and the pages with selected rows
-      |  convert_pages       converts values that Arrow stores otherwise: INT96, Boolean values, decimals in bytes
+      |  plain_strings       makes plain strings from delta-encoded ones
+      |  convert_pages       converts values that Arrow stores otherwise: INT96, Boolean values, decimals in bytes, and
+      |                      numbers that are delta-encoded or whose bytes are stored apart
       |  decode_values       decodes fixed-width values or dictionary indices, of all rows or of the selected rows
       |  decode_strings      decodes strings, or the strings of the dictionary page
       v
@@ -28,20 +30,26 @@ import pyarrow as pa
 from kquery_spark.cached_property import cached_property
 from kquery_spark.kernels.parquet_page_table import (
     AS_IN_ARROW,
+    BIG_ENDIAN,
     BITS,
     BODY,
     COMPRESSED,
     COMPRESSED_PAGES,
+    CONVERSION_SLACK,
     DATA,
+    DELTA_BYTE_ARRAY,
+    DELTA_LENGTH_BYTE_ARRAY,
     ENCODING,
     INDEX_PAGES,
     KIND,
     LEVEL_BYTES,
+    MAX_CONVERTED_BYTES,
     PAGE_FIELDS,
     PLAIN,
     PLAIN_DICTIONARY,
     RAW_BYTES,
     RAW_SIZE,
+    RLE_DICTIONARY,
     SIZE,
     TOO_MANY_PAGES,
     TOTALS,
@@ -53,6 +61,8 @@ from kquery_spark.sources.parquet.page_codecs import LOOP_CODECS, Bytes, Flags, 
 from kquery_spark.types.vector import Int64s
 
 _DICTIONARY_ENCODINGS = (PLAIN, PLAIN_DICTIONARY)
+_NEEDS_NO_CONVERSION = {PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY}
+_DELTA_STRINGS = {DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY}
 _FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
 _NO_ROWS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
@@ -63,12 +73,14 @@ class _Pages(NamedTuple):
 
     dictionary: the table row of the dictionary page; None without one. data: the table rows of the data pages.
     are_compressed: whether any data page is compressed. are_indices: whether all data pages store dictionary indices.
+    encodings: those of the data pages.
     """
 
     dictionary: list[int] | None
     data: Int64s
     are_compressed: bool
     are_indices: bool
+    encodings: frozenset[int]
 
     @property
     def entries(self) -> int:
@@ -145,6 +157,7 @@ class ColumnReader:
             pages[1 : count + 1],
             bool(totals[COMPRESSED_PAGES]),
             has_dictionary and bool(totals[INDEX_PAGES] == count),
+            frozenset(pages[1 : count + 1, ENCODING].tolist()),
         )
 
     @cached_property
@@ -171,6 +184,16 @@ class ColumnReader:
             return self._data, pages.data
         return raw_pages(self.chunk.codec, self._kernels, self._data, pages.data, is_needed)
 
+    def _with_plain_strings(self, is_needed: Flags) -> tuple[Bytes, Int64s] | None:
+        """Return the raw bytes of the needed data pages, in which delta-encoded strings are plain, and a page table."""
+        pages, stored, layout = self._pages, self._decompressed(is_needed), self.chunk.layout
+        if stored is None or pages is None or _DELTA_STRINGS.isdisjoint(pages.encodings):
+            return stored
+        data, table = stored[0], stored[1].copy()
+        size = layout.stored if layout is not None and layout.kind == BIG_ENDIAN else 0
+        is_sound, strings = self._kernels.plain_strings(data, table, is_needed, self.chunk.has_levels, size)
+        return (strings, table) if is_sound else None
+
     def _fixed_width(
         self, rows: Int64s | None, layout: ValueLayout, dictionary: Bytes | None
     ) -> pa.Array | None:
@@ -179,7 +202,7 @@ class ColumnReader:
         if pages is None or dictionary is None:
             return None
         is_needed = pages.with_rows(rows)
-        stored = self._decompressed(is_needed)
+        stored = self._with_plain_strings(is_needed)
         if stored is not None and not pages.are_indices:
             stored = self._in_arrow_layout(*stored, layout, is_needed, levels=self.chunk.has_levels)
         if stored is None:
@@ -216,10 +239,12 @@ class ColumnReader:
         self, data: Bytes, pages: Int64s, layout: ValueLayout, is_needed: Flags, *, levels: bool
     ) -> tuple[Bytes, Int64s] | None:
         """Convert the plain values of the needed pages; returns them with a page table that points to them."""
-        if layout.kind == AS_IN_ARROW:
+        if layout.kind == AS_IN_ARROW and _NEEDS_NO_CONVERSION.issuperset(pages[:, ENCODING].tolist()):
             return data, pages
         table, needed = pages.copy(), pages[is_needed]
-        room = int(needed[:, SIZE].sum() + needed[:, VALUES].sum() * layout.width)
+        room = int(needed[:, SIZE].sum() + needed[:, VALUES].sum() * layout.width) + CONVERSION_SLACK
+        if room > MAX_CONVERTED_BYTES:
+            return None
         out = np.empty(room, np.uint8)
         is_sound = self._kernels.convert_pages(
             data, table, is_needed, levels, layout.kind, layout.stored, layout.width, out
@@ -246,7 +271,7 @@ class ColumnReader:
 
     def _strings(self, rows: Int64s | None) -> pa.Array | None:
         pages = self._pages
-        stored = None if pages is None else self._decompressed(pages.with_rows(rows))
+        stored = None if pages is None else self._with_plain_strings(pages.with_rows(rows))
         count = self.chunk.rows if rows is None else len(rows)
         return (
             None

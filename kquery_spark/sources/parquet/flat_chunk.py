@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.kernels.parquet_page_table import AS_IN_ARROW, BIG_ENDIAN, BITS, INT96, INT96_BYTES
+from kquery_spark.kernels.parquet_page_table import (
+    AS_IN_ARROW,
+    BIG_ENDIAN,
+    BITS,
+    INT96,
+    INT96_BYTES,
+    SIZED_BIG_ENDIAN,
+)
 from kquery_spark.sources.parquet.page_codecs import DECOMPRESSED_AS_FAST, DECOMPRESSED_BY_LOOPS, LOOP_CODECS
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 
@@ -21,10 +28,19 @@ _NUMBERS = (
     pa.types.is_timestamp,
 )
 _MAX_DECIMAL_BYTES, _MAX_NARROW_DIGITS = 16, 18
+_MIN_SIZED_BYTES = 5  # four bytes of the size, and at least one of the integer
 INDEX_ENCODINGS = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
 # The encodings that the footer of a readable chunk may list. Old writers list BIT_PACKED for the repetition levels, although
 # flat columns have none.
 _ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED", *INDEX_ENCODINGS}
+_ENCODINGS_OF_TYPES = {
+    "INT32": {"DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"},
+    "INT64": {"DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"},
+    "FLOAT": {"BYTE_STREAM_SPLIT"},
+    "DOUBLE": {"BYTE_STREAM_SPLIT"},
+    "FIXED_LEN_BYTE_ARRAY": {"DELTA_BYTE_ARRAY", "BYTE_STREAM_SPLIT"},
+    "BYTE_ARRAY": {"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"},
+}
 _MAX_HEADER_BYTES = 1 << 12  # more than the headers of the pages of a short chunk take
 # indices are uint16, and the index after the last value stands for NULL
 _MAX_DICTIONARY_VALUES = (1 << 16) - 1
@@ -35,7 +51,8 @@ _MIN_ROWS_PER_VALUE = 32
 class ValueLayout(NamedTuple):
     """How fixed-width values are stored and decoded.
 
-    dtype: the type of the decoded array. stored: the bytes of a plain value in the file, 1 for bits. kind: ``AS_IN_ARROW``,
+    dtype: the type of the decoded array. stored: the bytes of a plain value in the file, or the least
+    number if sizes vary; 1 for bits. kind: ``AS_IN_ARROW``,
     or how ``convert_pages`` converts the values. width: the bytes of a value that ``decode_values`` writes.
     """
 
@@ -118,7 +135,8 @@ def flat_chunk(
     """
     dtype, codec, levels = _with_offsets(dtype), chunk.compression, leaf.max_definition_level
     is_flat = leaf.max_repetition_level == 0 and levels <= 1 and chunk.num_values == rows
-    if not is_flat or codec not in LOOP_CODECS or not _ENCODINGS.issuperset(chunk.encodings):
+    readable = _ENCODINGS | _ENCODINGS_OF_TYPES.get(leaf.physical_type, set())
+    if not is_flat or codec not in LOOP_CODECS or not readable.issuperset(chunk.encodings):
         return None
     layout = _layout(leaf, dtype)
     if layout is None and not (leaf.physical_type == "BYTE_ARRAY" and _is_string(dtype)):
@@ -151,13 +169,14 @@ def _layout(leaf: Any, dtype: pa.DataType) -> ValueLayout | None:
         return ValueLayout(pa.timestamp("us"), INT96_BYTES, INT96, 8)
     if physical_type == "BOOLEAN":
         return ValueLayout(dtype, 1, BITS, 1)
-    is_decimal = physical_type == "FIXED_LEN_BYTE_ARRAY" and pa.types.is_decimal128(dtype)
-    if is_decimal and leaf.length <= _MAX_DECIMAL_BYTES:
-        fits_int64 = dtype.precision <= _MAX_NARROW_DIGITS  # the engine uses the unscaled integers
-        return ValueLayout(
-            pa.int64() if fits_int64 else dtype, leaf.length, BIG_ENDIAN, 8 if fits_int64 else 16
-        )
-    return None
+    if not pa.types.is_decimal128(dtype):
+        return None
+    fits_int64 = dtype.precision <= _MAX_NARROW_DIGITS  # the engine uses the unscaled integers
+    decoded, width = (pa.int64(), 8) if fits_int64 else (dtype, 16)
+    if physical_type == "BYTE_ARRAY":
+        return ValueLayout(decoded, _MIN_SIZED_BYTES, SIZED_BIG_ENDIAN, width)
+    is_fixed = physical_type == "FIXED_LEN_BYTE_ARRAY" and leaf.length <= _MAX_DECIMAL_BYTES
+    return ValueLayout(decoded, leaf.length, BIG_ENDIAN, width) if is_fixed else None
 
 
 def _with_offsets(dtype: pa.DataType) -> pa.DataType:
