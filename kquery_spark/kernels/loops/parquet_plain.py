@@ -139,10 +139,11 @@ def _bits(data: Any, at: Any, end: Any, encoding: Any, valid_rows: Any, out: Any
 @numba.njit
 def _store_integer(data: Any, at: Any, step: Any, stored: Any, width: Any, out: Any, to: Any) -> Any:
     """Convert a big-endian integer whose bytes are ``step`` bytes apart; the result is not 0 if it does not fit."""
-    low = uint64(0) - uint64(data[at] >> numba.uint8(7))
-    high = low
-    for i in range(stored):
-        high = (high << uint64(8)) | (low >> uint64(56))
+    high = low = uint64(0) - uint64(data[at] >> numba.uint8(7))
+    upper = max(stored - 8, 0)
+    for i in range(upper):
+        high = (high << uint64(8)) | uint64(data[at + step * i])
+    for i in range(upper, stored):
         low = (low << uint64(8)) | uint64(data[at + step * i])
     store64(out, to, low)
     if width == 16:

@@ -33,13 +33,14 @@ INDEX_ENCODINGS = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
 # The encodings that the footer of a readable chunk may list. Old writers list BIT_PACKED for the repetition levels, although
 # flat columns have none.
 _ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED", *INDEX_ENCODINGS}
+_DELTA_STRINGS = {"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"}
 _ENCODINGS_OF_TYPES = {
     "INT32": {"DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"},
     "INT64": {"DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"},
     "FLOAT": {"BYTE_STREAM_SPLIT"},
     "DOUBLE": {"BYTE_STREAM_SPLIT"},
     "FIXED_LEN_BYTE_ARRAY": {"DELTA_BYTE_ARRAY", "BYTE_STREAM_SPLIT"},
-    "BYTE_ARRAY": {"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"},
+    "BYTE_ARRAY": _DELTA_STRINGS,
 }
 _MAX_HEADER_BYTES = 1 << 12  # more than the headers of the pages of a short chunk take
 # indices are uint16, and the index after the last value stands for NULL
@@ -82,7 +83,8 @@ class FlatChunk:
     byte_range: the position of the chunk in its file. raw_size: bytes of its pages after decompression, headers included.
     dtype: the Arrow type to return, a dictionary type for strings that are read as indices. layout: how the values are
     stored; None for strings. has_levels: whether the column has definition levels, so that rows can be NULL.
-    has_dictionary: whether any page stores dictionary indices. rows: the number of rows in the row group.
+    has_dictionary: whether any page stores dictionary indices. has_delta_strings: whether any page stores delta-encoded
+    strings. rows: the number of rows in the row group.
     """
 
     byte_range: ByteRange
@@ -92,6 +94,7 @@ class FlatChunk:
     layout: ValueLayout | None
     has_levels: bool
     has_dictionary: bool
+    has_delta_strings: bool
     rows: int
 
     @property
@@ -122,7 +125,7 @@ class FlatChunk:
         if pa.types.is_dictionary(self.dtype):
             return True
         if self.layout is None:
-            return self.codec in DECOMPRESSED_BY_LOOPS and self.has_dictionary
+            return self.codec in DECOMPRESSED_BY_LOOPS and self.has_dictionary and not self.has_delta_strings
         return self.codec in DECOMPRESSED_AS_FAST or self.has_levels or self.layout.kind != AS_IN_ARROW
 
 
@@ -150,6 +153,7 @@ def flat_chunk(
         layout,
         levels == 1,
         has_dictionary,
+        not _DELTA_STRINGS.isdisjoint(chunk.encodings),
         rows,
     )
 
