@@ -33,14 +33,14 @@ INDEX_ENCODINGS = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
 # The encodings that the footer of a readable chunk may list. Old writers list BIT_PACKED for the repetition levels, although
 # flat columns have none.
 _ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED", *INDEX_ENCODINGS}
-_DELTA_STRINGS = {"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"}
+DELTA_STRING_ENCODINGS = {"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"}
 _ENCODINGS_OF_TYPES = {
     "INT32": {"DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"},
     "INT64": {"DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"},
     "FLOAT": {"BYTE_STREAM_SPLIT"},
     "DOUBLE": {"BYTE_STREAM_SPLIT"},
     "FIXED_LEN_BYTE_ARRAY": {"DELTA_BYTE_ARRAY", "BYTE_STREAM_SPLIT"},
-    "BYTE_ARRAY": _DELTA_STRINGS,
+    "BYTE_ARRAY": DELTA_STRING_ENCODINGS,
 }
 _MAX_HEADER_BYTES = 1 << 12  # more than the headers of the pages of a short chunk take
 # indices are uint16, and the index after the last value stands for NULL
@@ -153,9 +153,19 @@ def flat_chunk(
         layout,
         levels == 1,
         has_dictionary,
-        not _DELTA_STRINGS.isdisjoint(chunk.encodings),
+        not DELTA_STRING_ENCODINGS.isdisjoint(chunk.encodings),
         rows,
     )
+
+
+def has_delta_strings(metadata: Any, leaf: int) -> bool:
+    """True if a row group has delta-encoded strings in a column, which pyarrow does not read as a dictionary.
+
+    Writers of version 2, such as Spark with ``parquet.writer.version=v2``, use them without a dictionary, and in the pages
+    after the dictionary became too large. metadata: pyarrow's ``FileMetaData``. leaf: the number of the column.
+    """
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    return any(not DELTA_STRING_ENCODINGS.isdisjoint(group.column(leaf).encodings) for group in groups)
 
 
 def _layout(leaf: Any, dtype: pa.DataType) -> ValueLayout | None:

@@ -25,7 +25,7 @@ from kquery_spark.sources.parquet.calendar import (
     time_leaves,
 )
 from kquery_spark.sources.parquet.checked_footer import checked_reader
-from kquery_spark.sources.parquet.flat_chunk import INDEX_ENCODINGS
+from kquery_spark.sources.parquet.flat_chunk import INDEX_ENCODINGS, has_delta_strings
 from kquery_spark.sources.parquet.footer import read_footer, storage_metadata
 from kquery_spark.sources.parquet.leaves import Leaf, column_leaves, may_exceed_type
 
@@ -221,7 +221,10 @@ class ParsedFooter:
         return self._ranges[column]
 
     def _low_cardinality(self) -> list[str]:
-        """String columns to read as dictionaries: dictionary-encoded, and below 3 bytes per value in the first row group."""
+        """String columns to read as dictionaries: dictionary-encoded, and below 3 bytes per value in the first row group.
+
+        pyarrow does not read delta-encoded pages as dictionaries.
+        """
         columns = []
         for field in self.schema:
             leaf_index = self._flat.get(field.name)
@@ -230,8 +233,10 @@ class ParsedFooter:
                 continue
             chunk = self.metadata.row_group(0).column(leaf_index)
             encoded = not INDEX_ENCODINGS.isdisjoint(chunk.encodings)
-            if encoded and chunk.total_uncompressed_size < _DICTIONARY_BYTES_PER_VALUE * max(
-                chunk.num_values, 1
+            if (
+                encoded
+                and chunk.total_uncompressed_size < _DICTIONARY_BYTES_PER_VALUE * max(chunk.num_values, 1)
+                and not has_delta_strings(self.metadata, leaf_index)
             ):
                 columns.append(field.name)
         return columns
