@@ -15,11 +15,10 @@ from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.source import parquet_source
 from tests.sources.parquet_reading import as_read
 
-MAX_UNREPORTED = 0.02
-"""The largest share of damaged chunks that the loops may read although pyarrow refuses them.
+MAX_UNREPORTED = 0.005
+"""The largest share of damaged chunks that the loops may read although pyarrow refuses them; it was at most 0.001.
 
-pyarrow also checks parts of the file that have no effect on the rows: statistics and unused fields of page headers, the
-encoding of repetition levels, and the bytes after the last value of a page.
+pyarrow also parses the fields of page headers that have no effect on the rows, such as statistics, which the loops skip.
 """
 
 
@@ -60,4 +59,3 @@ def check_damaged_chunks(path: Path, kernels: ModuleType, count: int) -> None:
         changed.unlink()
     assert outcomes[True, True] and outcomes[False, False], outcomes
     assert outcomes[True, False] <= MAX_UNREPORTED * count, outcomes
-    print("OUTCOMES", path.name, outcomes)

@@ -99,15 +99,7 @@ def test_dictionary_indices_of_all_widths_are_read_as_by_pyarrow(tmp_path, kerne
     assert_equal_to_pyarrow(opened, kernels, read={"x", "y"})
 
 
-def test_other_encodings_and_types_are_left_to_pyarrow(tmp_path, kernels):
-    rows = table(0.1).select(["l", "s"])
-    encodings = {"l": "DELTA_BINARY_PACKED", "s": "DELTA_BYTE_ARRAY"}
-    opened = write(tmp_path / "delta.parquet", rows, use_dictionary=False, column_encoding=encodings)
-    assert_equal_to_pyarrow(opened, kernels, read=set())
-    split = dict.fromkeys(["l", "d"], "BYTE_STREAM_SPLIT")
-    rows = table(0.1).select(["l", "d"])
-    opened = write(tmp_path / "split.parquet", rows, use_dictionary=False, column_encoding=split)
-    assert_equal_to_pyarrow(opened, kernels, read=set())
+def test_other_types_are_left_to_pyarrow(tmp_path, kernels):
     others = pa.table(
         {
             "list": pa.array([[1, 2], None] * 50),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import Context, Decimal
 from itertools import product
@@ -15,7 +14,6 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.fuzz.settings import IN_DRIVER, applied
-from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.kernels.parquet_page_table import BITS, INT96
 from kquery_spark.sources.parquet.column_reader import ColumnReader
 from kquery_spark.sources.parquet.flat_chunk import ValueLayout
@@ -118,27 +116,6 @@ def test_damaged_pages_are_errors_or_what_pyarrow_reads(tmp_path, kernels, codec
     check_damaged_chunks(tmp_path / "f.parquet", kernels, 40 * rows.num_columns)
 
 
-@pytest.fixture(params=[True, False], ids=["compiled", "interpreted"])
-def check_reader(request, monkeypatch, kernels) -> Callable[[], None]:
-    """Lets queries use the compiled loops, or hides the loops. Returns a function that checks which reader was used."""
-    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda *_: kernels if request.param else None)
-    used: list[bool] = []
-    real = ColumnReader.read
-
-    def read(self: ColumnReader, rows: Any = None) -> Any:
-        found = real(self, rows)
-        used.append(found is not None)
-        return found
-
-    monkeypatch.setattr(ColumnReader, "read", read)
-
-    def check() -> None:
-        assert all(used)
-        assert bool(used) == request.param
-
-    return check
-
-
 SPARK_TIMES = ("(id % 40) * 43200000000 - 864000000001", "id * 7777777777 - 62135596800000000")
 
 
@@ -188,7 +165,7 @@ def test_columns_that_spark_wrote_are_read_as_by_spark(spark, tmp_path, check_re
     settings = {"spark.sql.parquet.writeLegacyFormat": legacy, **IN_DRIVER}
     with applied(spark, settings):
         writer = spark.range(3000).coalesce(1).selectExpr("id", *columns).write
-        # Delta encodings, which version 2 uses without a dictionary, are read by pyarrow
+        # version 2 uses delta encodings for columns without a dictionary
         writer.option("parquet.writer.version", version).parquet(path)
         for condition in ("flag AND byte > 3", "m7 = 1.25", "m38 < 0 AND short > 100", "id > 5"):
             frame = spark.read.parquet(path).where(condition)
