@@ -18,7 +18,7 @@ from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.source import parquet_source
 from tests.sources.damaged_chunks import check_damaged_chunks
-from tests.sources.parquet_reading import CODECS, NULLS, ROWS, assert_equal_to_pyarrow, write
+from tests.sources.parquet_reading import CODECS, NULLS, ROWS, as_read, assert_equal_to_pyarrow, write
 
 DELTAS, SPLIT = "DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"
 LENGTHS, PREFIXES = "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"
@@ -112,6 +112,15 @@ def test_short_chunks_are_read_as_by_pyarrow(tmp_path, kernels, rows):
         assert_equal_to_pyarrow(opened, kernels, read=set(some.schema.names))
 
 
+@pytest.mark.parametrize(("codec", "faster"), [("none", {"l", "f", "m38"}), ("zstd", {"l", "m38"})])
+def test_all_rows_are_read_by_the_faster_reader(tmp_path, codec, faster):
+    rows, encodings = table(0.0)
+    some = rows.select(["l", "f", "s", "m38"])
+    chosen = options({name: encodings[name] for name in some.schema.names}, 0)
+    opened = write(tmp_path / "f.parquet", some, compression=codec, **chosen)
+    assert {name for name in some.schema.names if opened.loops_are_faster(0, name)} == faster
+
+
 def as_decimals(path: Path, digits: dict[str, int]) -> OpenFile:
     """Declare columns of binary values to be decimals with two digits after the point, which pyarrow does not write."""
     data = path.read_bytes()
@@ -158,6 +167,20 @@ def test_decimals_of_any_number_of_bytes_are_read_as_by_pyarrow(tmp_path, kernel
         assert {leaf.physical_type for leaf in map(opened.flat, digits)} == {"BYTE_ARRAY"}
         assert opened.schema.field("m38").type == pa.decimal128(38, 2)
         assert_equal_to_pyarrow(opened, kernels, read=set(digits))
+
+
+@pytest.mark.parametrize("digits", [12, 30])
+def test_the_dictionary_of_decimals_of_any_number_of_bytes(tmp_path, kernels, digits):
+    path = tmp_path / "f.parquet"
+    values = [i % 40 * 7919 - 150_000 for i in range(ROWS)]
+    data = [v.to_bytes(v.bit_length() // 8 + 1, "big", signed=True) for v in values]
+    write(path, pa.table({"m": pa.array(data, pa.binary())}), row_group_size=ROWS)
+    opened = as_decimals(path, {"m": digits})
+    assert opened.may_have_small_dictionary(0, "m")
+    found = opened.column_readers(0, ["m"], kernels)["m"].dictionary_values()
+    assert found is not None
+    expected = as_read(opened.read(0, ["m"]).column(0)).unique()
+    assert as_read(pa.chunked_array([found])).equals(expected)
 
 
 @pytest.mark.parametrize("size", [0, 17])

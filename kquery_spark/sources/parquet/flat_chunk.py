@@ -34,12 +34,13 @@ INDEX_ENCODINGS = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
 # flat columns have none.
 _ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED", *INDEX_ENCODINGS}
 DELTA_STRING_ENCODINGS = {"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"}
+_SPLIT = "BYTE_STREAM_SPLIT"
 _ENCODINGS_OF_TYPES = {
-    "INT32": {"DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"},
-    "INT64": {"DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"},
-    "FLOAT": {"BYTE_STREAM_SPLIT"},
-    "DOUBLE": {"BYTE_STREAM_SPLIT"},
-    "FIXED_LEN_BYTE_ARRAY": {"DELTA_BYTE_ARRAY", "BYTE_STREAM_SPLIT"},
+    "INT32": {"DELTA_BINARY_PACKED", _SPLIT},
+    "INT64": {"DELTA_BINARY_PACKED", _SPLIT},
+    "FLOAT": {_SPLIT},
+    "DOUBLE": {_SPLIT},
+    "FIXED_LEN_BYTE_ARRAY": {"DELTA_BYTE_ARRAY", _SPLIT},
     "BYTE_ARRAY": DELTA_STRING_ENCODINGS,
 }
 _MAX_HEADER_BYTES = 1 << 12  # more than the headers of the pages of a short chunk take
@@ -83,8 +84,7 @@ class FlatChunk:
     byte_range: the position of the chunk in its file. raw_size: bytes of its pages after decompression, headers included.
     dtype: the Arrow type to return, a dictionary type for strings that are read as indices. layout: how the values are
     stored; None for strings. has_levels: whether the column has definition levels, so that rows can be NULL.
-    has_dictionary: whether any page stores dictionary indices. has_delta_strings: whether any page stores delta-encoded
-    strings. rows: the number of rows in the row group.
+    encodings: those that the footer lists. rows: the number of rows in the row group.
     """
 
     byte_range: ByteRange
@@ -93,9 +93,13 @@ class FlatChunk:
     dtype: pa.DataType
     layout: ValueLayout | None
     has_levels: bool
-    has_dictionary: bool
-    has_delta_strings: bool
+    encodings: frozenset[str]
     rows: int
+
+    @property
+    def has_dictionary(self) -> bool:
+        """True if any page stores dictionary indices."""
+        return not INDEX_ENCODINGS.isdisjoint(self.encodings)
 
     @property
     def max_dictionary_values(self) -> int:
@@ -125,7 +129,10 @@ class FlatChunk:
         if pa.types.is_dictionary(self.dtype):
             return True
         if self.layout is None:
-            return self.codec in DECOMPRESSED_BY_LOOPS and self.has_dictionary and not self.has_delta_strings
+            has_deltas = not DELTA_STRING_ENCODINGS.isdisjoint(self.encodings)
+            return self.codec in DECOMPRESSED_BY_LOOPS and self.has_dictionary and not has_deltas
+        if _SPLIT in self.encodings:
+            return self.codec in DECOMPRESSED_AS_FAST
         return self.codec in DECOMPRESSED_AS_FAST or self.has_levels or self.layout.kind != AS_IN_ARROW
 
 
@@ -144,7 +151,6 @@ def flat_chunk(
     layout = _layout(leaf, dtype)
     if layout is None and not (leaf.physical_type == "BYTE_ARRAY" and _is_string(dtype)):
         return None
-    has_dictionary = not INDEX_ENCODINGS.isdisjoint(chunk.encodings)
     return FlatChunk(
         byte_range,
         chunk.total_uncompressed_size,
@@ -152,8 +158,7 @@ def flat_chunk(
         dtype if layout is None else layout.dtype,
         layout,
         levels == 1,
-        has_dictionary,
-        not DELTA_STRING_ENCODINGS.isdisjoint(chunk.encodings),
+        frozenset(chunk.encodings),
         rows,
     )
 
