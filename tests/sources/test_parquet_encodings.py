@@ -14,6 +14,7 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.fuzz.settings import IN_DRIVER, applied
+from kquery_spark.sources.parquet import column_reader
 from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.source import parquet_source
@@ -119,6 +120,15 @@ def test_all_rows_are_read_by_the_faster_reader(tmp_path, codec, faster):
     chosen = options({name: encodings[name] for name in some.schema.names}, 0)
     opened = write(tmp_path / "f.parquet", some, compression=codec, **chosen)
     assert {name for name in some.schema.names if opened.loops_are_faster(0, name)} == faster
+
+
+def test_large_chunks_are_declined_before_memory_is_allocated(tmp_path, kernels, monkeypatch):
+    rows, encodings = table(0.0)
+    opened = write(tmp_path / "f.parquet", rows, row_group_size=ROWS, **options(encodings, 0))
+    readers = opened.column_readers(0, rows.schema.names, kernels)
+    for limit, is_read in ((4 * ROWS - 1, False), (1 << 30, True)):
+        monkeypatch.setattr(column_reader, "MAX_CONVERTED_BYTES", limit)
+        assert {reader.read() is not None for reader in readers.values()} == {is_read}
 
 
 def as_decimals(path: Path, digits: dict[str, int]) -> OpenFile:

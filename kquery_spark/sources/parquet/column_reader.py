@@ -63,6 +63,7 @@ from kquery_spark.types.vector import Int64s
 _DICTIONARY_ENCODINGS = (PLAIN, PLAIN_DICTIONARY)
 _NEEDS_NO_CONVERSION = {PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY}
 _DELTA_STRINGS = {DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY}
+_LENGTH_BYTES = 4  # of a plain string, before its bytes
 _FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
 _NO_ROWS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
@@ -189,6 +190,8 @@ class ColumnReader:
         pages, stored, layout = self._pages, self._decompressed(is_needed), self.chunk.layout
         if stored is None or pages is None or _DELTA_STRINGS.isdisjoint(pages.encodings):
             return stored
+        if _LENGTH_BYTES * self.chunk.rows > MAX_CONVERTED_BYTES:
+            return None
         data, table = stored[0], stored[1].copy()
         size = layout.stored if layout is not None and layout.kind == BIG_ENDIAN else 0
         is_sound, strings = self._kernels.plain_strings(data, table, is_needed, self.chunk.has_levels, size)
@@ -265,7 +268,7 @@ class ColumnReader:
             return None
         page = _as_data_page(pages.dictionary, data)
         count = pages.entries
-        if 4 * count > len(data):  # each string has a size of four bytes before it
+        if _LENGTH_BYTES * count > len(data):
             return None
         return self._decode_strings(self.chunk.dtype.value_type, (data, page), None, count, levels=False)
 
