@@ -2,10 +2,10 @@
 
 ``convert_pages`` copies the pages of a chunk. Levels and dictionary indices stay as they are. The values are converted:
 
-    INT96        8 bytes nanoseconds of the day, 4 bytes Julian day   -->  8 bytes microseconds since 1970
-    BIG_ENDIAN   1 to 16 bytes, the most significant one first        -->  8 or 16 bytes, the least significant one first
-    SIZED_BIG_ENDIAN   the number of these bytes in 4 bytes, and the bytes   -->  the same
-    BITS         1 bit, or runs of one-bit integers                   -->  1 byte
+    INT96              8 bytes nanoseconds of the day, 4 bytes Julian day --> 8 bytes microseconds since 1970
+    BIG_ENDIAN         1 to 16 bytes, the most significant one first     --> 8 or 16 bytes, the least significant one first
+    SIZED_BIG_ENDIAN   their number in 4 bytes, and these 1 to 16 bytes  --> 8 or 16 bytes, the least significant one first
+    BITS               1 bit, or runs of one-bit integers                --> 1 byte
 
 The values of a dictionary page are converted in the same way. Delta-encoded integers (``parquet_deltas.py``) and values
 whose bytes are stored apart (``parquet_splits.py``) become plain values as Arrow has them.
