@@ -77,6 +77,8 @@ def cases() -> Iterator[Case]:
     for selected in (1.0, 0.01):
         yield Case("int64", distinct=100_000, selected=selected)
         yield Case("double", encoding="split", codec="zstd", distinct=0, selected=selected)
+        for dtype in ("int64", "string", "decimal"):
+            yield Case(dtype, encoding="delta", distinct=0, selected=selected)
 
 
 def column(case: Case) -> pa.Array:
@@ -100,14 +102,15 @@ def column(case: Case) -> pa.Array:
 def write(case: Case, directory: Path) -> Path:
     """Write the file of a case."""
     path = directory / "scan.parquet"
-    split = {"x": "BYTE_STREAM_SPLIT"} if case.encoding == "split" else None
+    delta = "DELTA_BINARY_PACKED" if case.dtype == "int64" else "DELTA_BYTE_ARRAY"
+    encoding = {"split": "BYTE_STREAM_SPLIT", "delta": delta}.get(case.encoding)
     pq.write_table(
         pa.table({"x": column(case)}),
         path,
         row_group_size=case.group_rows,
         compression=case.codec,
         use_dictionary=case.encoding == "dictionary",
-        column_encoding=split,
+        column_encoding=encoding and {"x": encoding},
         use_deprecated_int96_timestamps=case.dtype == "int96",
         dictionary_pagesize_limit=64 << 20,
     )

@@ -1,6 +1,6 @@
 """Loads packages of loops that numba compiles once per machine, in the background. Until then queries use pyarrow only.
 
-Compiling a package takes up to 25 seconds; loading it from numba's cache takes 0.3 seconds. Neither may delay a query:
+Compiling a package takes up to 30 seconds; loading it from numba's cache takes 0.3 seconds. Neither may delay a query:
 
 1. A caller asks for ``kernels()`` for each column chunk or block of lines. It gets None, and uses pyarrow, as long as
    nothing is loaded.

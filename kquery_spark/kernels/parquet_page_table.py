@@ -63,8 +63,21 @@ PLAIN_DICTIONARY: Final = 2
 """``Encoding.PLAIN_DICTIONARY``: dictionary indices, or a plain-encoded dictionary page."""
 RLE: Final = 3
 """``Encoding.RLE``."""
+DELTA_BINARY_PACKED: Final = 5
+"""``Encoding.DELTA_BINARY_PACKED``: differences between integers."""
+DELTA_LENGTH_BYTE_ARRAY: Final = 6
+"""``Encoding.DELTA_LENGTH_BYTE_ARRAY``: the lengths of all strings, then their bytes."""
+DELTA_BYTE_ARRAY: Final = 7
+"""``Encoding.DELTA_BYTE_ARRAY``: strings without the bytes that they share with the string before."""
 RLE_DICTIONARY: Final = 8
 """``Encoding.RLE_DICTIONARY``: dictionary indices."""
+BYTE_STREAM_SPLIT: Final = 9
+"""``Encoding.BYTE_STREAM_SPLIT``: the first bytes of all values, then their second bytes, and so on."""
+
+CONVERSION_SLACK: Final = 8
+"""The number of bytes that ``convert_pages`` may write after the last value."""
+MAX_CONVERTED_BYTES: Final = 1 << 30
+"""pyarrow reads a chunk whose pages would need more bytes after their conversion to plain ones."""
 
 AS_IN_ARROW: Final = 0
 """Layout of plain values: they are copied. Arrow stores them in the same way, or has 8 or 16 bits where the file has 32."""
@@ -77,3 +90,5 @@ BIG_ENDIAN: Final = 2
 """Layout of plain values: signed integers of 1 to 16 bytes, the most significant byte first."""
 BITS: Final = 3
 """Layout of plain values: bits, which become bytes of 0 or 1."""
+SIZED_BIG_ENDIAN: Final = 4
+"""Layout of plain values: signed integers of any number of bytes, the most significant byte first, behind their size."""

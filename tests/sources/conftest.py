@@ -1,11 +1,14 @@
-"""Servers of the tests of sources."""
+"""What the tests of sources share: servers, and the choice of the Parquet reader."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
+from kquery_spark.kernels.compiled import FILE_LOOPS
+from kquery_spark.sources.parquet.column_reader import ColumnReader
 from tests.support.s3 import s3_server
 
 
@@ -14,3 +17,24 @@ def s3_endpoint() -> Iterator[str]:
     """The address of an S3 server without buckets of one's own."""
     with s3_server() as endpoint:
         yield endpoint
+
+
+@pytest.fixture(params=[True, False], ids=["compiled", "interpreted"])
+def check_reader(request, monkeypatch, kernels) -> Callable[[], None]:
+    """Lets queries use the compiled loops, or hides the loops. Returns a function that checks which reader was used."""
+    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda *_: kernels if request.param else None)
+    used: list[bool] = []
+    real = ColumnReader.read
+
+    def read(self: ColumnReader, rows: Any = None) -> Any:
+        found = real(self, rows)
+        used.append(found is not None)
+        return found
+
+    monkeypatch.setattr(ColumnReader, "read", read)
+
+    def check() -> None:
+        assert all(used)
+        assert bool(used) == request.param
+
+    return check

@@ -258,3 +258,29 @@ def test_a_damaged_page_is_an_error_that_names_the_row_group(tmp_path):
         source.read_rows(split, ["id"], np.array([3]))
     # other pages are not looked at
     assert source.read_rows(split, ["id"], np.array([3900])).columns[0].to_pylist() == [3900]
+
+
+@pytest.mark.parametrize(
+    ("writer", "are_independent"),
+    [
+        ("parquet-mr version 1.7.0", False),
+        ("parquet-mr version 1.5.0-cdh5", False),
+        ("parquet-mr", False),
+        ("parquet-mr version 1.8.0", True),
+        ("parquet-mr version 1.17.1", True),
+        ("parquet-mr version 2.0.0", True),
+        ("DuckDB", True),
+    ],
+)
+def test_pages_whose_strings_need_the_page_before_are_not_read_alone(tmp_path, writer, are_independent):
+    path = tmp_path / "f.parquet"
+    names = {"s": "DELTA_BYTE_ARRAY", "view": "DELTA_LENGTH_BYTE_ARRAY"}
+    rows = table().select(list(names))
+    pq.write_table(rows, path, use_dictionary=False, column_encoding=names, data_page_size=2000)
+    created_by = pq.read_metadata(path).created_by.encode()
+    data = path.read_bytes()
+    assert data.count(created_by) == 1
+    path.write_bytes(data.replace(created_by, writer.encode().ljust(len(created_by))))
+    opened = open_file(parquet_source([str(path)]).files[0])
+    assert (opened.pages.with_rows(0, "s", np.arange(5)) is not None) == are_independent
+    assert opened.pages.with_rows(0, "view", np.arange(5)) is not None

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.errors import SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.physical import split_columns
 from kquery_spark.sources.parquet.column_reader import ColumnReader
-from kquery_spark.sources.parquet.file import OpenFile
-from kquery_spark.sources.parquet.open_files import open_file
-from kquery_spark.sources.parquet.source import parquet_source
-from kquery_spark.types.vector import narrow
-
-ROWS = 5000
-CODECS = ["none", "snappy", "gzip", "zstd", "lz4"]
-NULLS = [0.0, 0.05, 0.9]
+from tests.sources.damaged_chunks import check_damaged_chunks
+from tests.sources.parquet_reading import (
+    CODECS,
+    NULLS,
+    ROWS,
+    as_read,
+    assert_equal_to_pyarrow,
+    assert_pages_are_read,
+    write,
+)
 
 
 def table(nulls: float, rows: int = ROWS, distinct: int = 700) -> pa.Table:
@@ -57,72 +54,6 @@ def table(nulls: float, rows: int = ROWS, distinct: int = 700) -> pa.Table:
             "empty": column([""] * rows),
         }
     )
-
-
-def write(path: Path, rows: pa.Table, **options: Any) -> OpenFile:
-    given = {
-        "data_page_size": 1500,
-        "write_batch_size": 128,
-        "row_group_size": 3000,
-        "store_decimal_as_integer": True,
-    }
-    pq.write_table(rows, str(path), **{**given, **options})
-    return open_file(parquet_source([str(path)]).files[0])
-
-
-def as_read(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array in which bits are compared: floats and short decimals as integers, dictionaries as strings."""
-    array = column.combine_chunks()
-    if pa.types.is_decimal(array.type) and array.type.precision <= 18:
-        array = narrow(array)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if pa.types.is_floating(array.type):
-        array = array.view(pa.int32() if array.type == pa.float32() else pa.int64())
-    return array
-
-
-def selections(rows: int) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
-    rng = np.random.default_rng(rows)
-    every = np.arange(rows)
-    some = [every[rng.random(rows) < share] for share in (0.004, 0.03, 0.3, 0.9)]
-    return [every[:0], every[:1], every[-1:], every[rows // 3 : rows // 3 + 5], every, *some]
-
-
-def assert_equal_to_pyarrow(opened: OpenFile, kernels: ModuleType, *, read: set[str]) -> None:
-    """Compares all rows and selections of each column and row group. read: the columns that the loops must read."""
-    for group, (rows, _) in enumerate(opened.groups):
-        columns = opened.column_readers(group, opened.schema.names, kernels)
-        for name in opened.schema.names:
-            expected = as_read(opened.read(group, [name]).column(0))
-            found = columns[name].read() if name in columns else None
-            assert (found is not None) == (name in read), (name, group)
-            if found is None:
-                assert name not in columns or all(columns[name].read(r) is None for r in selections(rows)[1:])
-                continue
-            found.validate(full=True)
-            assert as_read(pa.chunked_array([found])).equals(expected), (name, group)
-            for chosen in selections(rows):
-                some = columns[name].read(chosen)
-                assert some is not None, (name, group, len(chosen))
-                some.validate(full=True)
-                assert as_read(pa.chunked_array([some])).equals(expected.take(pa.array(chosen))), (
-                    name,
-                    group,
-                    len(chosen),
-                )
-
-
-def assert_pages_are_read(
-    path: Path, kernels: ModuleType, table_of: Callable[[float], pa.Table], **options: Any
-) -> None:
-    """Compare files with and without dictionaries, for all shares of NULLs, with pyarrow. table_of: makes the table."""
-    for nulls in NULLS:
-        rows = table_of(nulls)
-        opened = write(path / f"coded{nulls}.parquet", rows, **options)
-        assert_equal_to_pyarrow(opened, kernels, read=set(rows.schema.names))
-        plain = write(path / f"plain{nulls}.parquet", rows, use_dictionary=False, **options)
-        assert_equal_to_pyarrow(plain, kernels, read=set(rows.schema.names))
 
 
 @pytest.mark.parametrize(("codec", "version"), list(product(CODECS, ["1.0", "2.0"])))
@@ -168,15 +99,7 @@ def test_dictionary_indices_of_all_widths_are_read_as_by_pyarrow(tmp_path, kerne
     assert_equal_to_pyarrow(opened, kernels, read={"x", "y"})
 
 
-def test_other_encodings_and_types_are_left_to_pyarrow(tmp_path, kernels):
-    rows = table(0.1).select(["l", "s"])
-    encodings = {"l": "DELTA_BINARY_PACKED", "s": "DELTA_BYTE_ARRAY"}
-    opened = write(tmp_path / "delta.parquet", rows, use_dictionary=False, column_encoding=encodings)
-    assert_equal_to_pyarrow(opened, kernels, read=set())
-    split = dict.fromkeys(["l", "d"], "BYTE_STREAM_SPLIT")
-    rows = table(0.1).select(["l", "d"])
-    opened = write(tmp_path / "split.parquet", rows, use_dictionary=False, column_encoding=split)
-    assert_equal_to_pyarrow(opened, kernels, read=set())
+def test_other_types_are_left_to_pyarrow(tmp_path, kernels):
     others = pa.table(
         {
             "list": pa.array([[1, 2], None] * 50),
@@ -188,40 +111,9 @@ def test_other_encodings_and_types_are_left_to_pyarrow(tmp_path, kernels):
 
 @pytest.mark.parametrize("codec", ["none", "snappy", "lz4"])
 def test_damaged_pages_are_errors_or_what_pyarrow_reads(tmp_path, kernels, codec):
-    rng = np.random.default_rng(3)
     rows = table(0.2, rows=1500, distinct=60).select(["i", "runs", "s", "long"])
-    path = tmp_path / "f.parquet"
-    write(path, rows, compression=codec, row_group_size=1500)
-    good = path.read_bytes()
-    metadata = pq.read_metadata(path).row_group(0)
-    outcomes = set()
-    for number in range(240):
-        index = number % metadata.num_columns
-        chunk = metadata.column(index)
-        start = chunk.dictionary_page_offset
-        bad = bytearray(good)
-        for _ in range(int(rng.integers(1, 4))):
-            bad[int(rng.integers(start, start + chunk.total_compressed_size))] = int(rng.integers(0, 256))
-        changed = tmp_path / f"{number}.parquet"
-        changed.write_bytes(bad)
-        opened, name = open_file(parquet_source([str(changed)]).files[0]), rows.schema.names[index]
-        found = opened.column_readers(0, [name], kernels)[name].read()
-        few = opened.column_readers(0, [name], kernels)[name].read(np.arange(0, 1500, 100))
-        try:
-            expected = as_read(opened.read(0, [name]).column(0))
-        except SourceError:
-            expected = None
-        if found is not None:
-            found.validate()
-            assert few is not None
-        if found is not None and expected is not None:
-            assert as_read(pa.chunked_array([found])).equals(expected), number
-            assert few is not None
-            assert as_read(pa.chunked_array([few])).equals(
-                expected.take(pa.array(np.arange(0, 1500, 100)))
-            ), number
-        outcomes.add((found is None, expected is None))
-    assert {(False, False), (True, True)} <= outcomes
+    write(tmp_path / "f.parquet", rows, compression=codec, row_group_size=1500)
+    check_damaged_chunks(tmp_path / "f.parquet", kernels, 240)
 
 
 QUERIES = [

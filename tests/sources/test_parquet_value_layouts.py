@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import Context, Decimal
 from itertools import product
@@ -14,20 +13,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.errors import SourceError
 from kquery_spark.fuzz.settings import IN_DRIVER, applied
-from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.kernels.parquet_page_table import BITS, INT96
 from kquery_spark.sources.parquet.column_reader import ColumnReader
 from kquery_spark.sources.parquet.flat_chunk import ValueLayout
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.source import parquet_source
 from tests.conftest import SPARK_VERSION
-from tests.sources.test_parquet_reader import (
+from tests.sources.damaged_chunks import check_damaged_chunks
+from tests.sources.parquet_reading import (
     CODECS,
     NULLS,
     ROWS,
-    as_read,
     assert_equal_to_pyarrow,
     assert_pages_are_read,
     write,
@@ -113,60 +110,10 @@ def test_short_chunks_are_read_as_by_pyarrow(tmp_path, kernels, rows):
 @pytest.mark.parametrize("codec", ["none", "snappy", "lz4"])
 @pytest.mark.parametrize("use_dictionary", [True, False])
 def test_damaged_pages_are_errors_or_what_pyarrow_reads(tmp_path, kernels, codec, use_dictionary):
-    rng = np.random.default_rng(3)
     rows = table(0.2, rows=600)
-    path = tmp_path / "f.parquet"
-    write(
-        path, rows, compression=codec, row_group_size=600, use_dictionary=use_dictionary, **IN_OTHER_LAYOUTS
-    )
-    good = path.read_bytes()
-    metadata = pq.read_metadata(path).row_group(0)
-    outcomes = set()
-    for number in range(40 * metadata.num_columns):
-        index = number % metadata.num_columns
-        chunk = metadata.column(index)
-        start = chunk.dictionary_page_offset or chunk.data_page_offset
-        bad = bytearray(good)
-        for _ in range(int(rng.integers(1, 4))):
-            bad[int(rng.integers(start, start + chunk.total_compressed_size))] = int(rng.integers(0, 256))
-        changed = tmp_path / f"{number}.parquet"
-        changed.write_bytes(bad)
-        opened, name = open_file(parquet_source([str(changed)]).files[0]), rows.schema.names[index]
-        chosen = np.arange(0, 600, 50)
-        found = opened.column_readers(0, [name], kernels)[name].read()
-        some = opened.column_readers(0, [name], kernels)[name].read(chosen)
-        try:
-            expected = as_read(opened.read(0, [name]).column(0))
-        except SourceError as error:
-            assert "row group 0" in str(error) and changed.name in str(error)
-            expected = None
-        if found is not None and expected is not None:
-            assert some is not None
-            assert as_read(pa.chunked_array([found])).equals(expected), number
-            assert as_read(pa.chunked_array([some])).equals(expected.take(pa.array(chosen))), number
-        outcomes.add((found is None, expected is None))
-    assert {(False, False), (True, True)} <= outcomes
-
-
-@pytest.fixture(params=[True, False], ids=["compiled", "interpreted"])
-def check_reader(request, monkeypatch, kernels) -> Callable[[], None]:
-    """Lets queries use the compiled loops, or hides the loops. Returns a function that checks which reader was used."""
-    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda *_: kernels if request.param else None)
-    used: list[bool] = []
-    real = ColumnReader.read
-
-    def read(self: ColumnReader, rows: Any = None) -> Any:
-        found = real(self, rows)
-        used.append(found is not None)
-        return found
-
-    monkeypatch.setattr(ColumnReader, "read", read)
-
-    def check() -> None:
-        assert all(used)
-        assert bool(used) == request.param
-
-    return check
+    options = {"compression": codec, "use_dictionary": use_dictionary, **IN_OTHER_LAYOUTS}
+    write(tmp_path / "f.parquet", rows, row_group_size=600, **options)
+    check_damaged_chunks(tmp_path / "f.parquet", kernels, 40 * rows.num_columns)
 
 
 SPARK_TIMES = ("(id % 40) * 43200000000 - 864000000001", "id * 7777777777 - 62135596800000000")
@@ -218,7 +165,7 @@ def test_columns_that_spark_wrote_are_read_as_by_spark(spark, tmp_path, check_re
     settings = {"spark.sql.parquet.writeLegacyFormat": legacy, **IN_DRIVER}
     with applied(spark, settings):
         writer = spark.range(3000).coalesce(1).selectExpr("id", *columns).write
-        # Delta encodings, which version 2 uses without a dictionary, are read by pyarrow
+        # version 2 uses delta encodings for columns without a dictionary
         writer.option("parquet.writer.version", version).parquet(path)
         for condition in ("flag AND byte > 3", "m7 = 1.25", "m38 < 0 AND short > 100", "id > 5"):
             frame = spark.read.parquet(path).where(condition)

@@ -68,6 +68,14 @@ def test_other_files_are_errors(tmp_path):
             PositionDeletes("a", (str(tmp_path / f"{name}.parquet"),)).positions()
 
 
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+def test_delta_encoded_paths(tmp_path, encoding):
+    table = pa.table({"file_path": [*"aabba"], "pos": [5, 6, 1, 2, 3]})
+    path = str(tmp_path / "1.parquet")
+    pq.write_table(table, path, use_dictionary=["pos"], column_encoding={"file_path": encoding})
+    assert [PositionDeletes(name, (path,)).positions().tolist() for name in "ab"] == [[3, 5, 6], [1, 2]]
+
+
 def test_rows_are_left_out(tmp_path):
     data = str(tmp_path / "a.parquet")
     pq.write_table(pa.table({"x": range(10)}), data, row_group_size=4)

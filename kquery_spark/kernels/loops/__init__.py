@@ -4,7 +4,7 @@
 - ``footers``: parses footers; ``parquet_pages``: parses page headers
 - ``parquet_codecs``: decompresses pages with ``snappy`` or ``lz4``; both copy bytes with ``block_copies``
 - ``parquet_runs``, ``parquet_levels``: decode runs of indices and levels; ``parquet_page_parts``: decodes those of a page
-- ``parquet_plain``: converts values that the file stores in another layout than Arrow
+- ``parquet_plain``: converts values that the file stores otherwise than Arrow, with ``parquet_deltas``, ``parquet_splits``
 - ``parquet_indices``: decodes the indices of a chunk, or compares them with a selection while they are unpacked
 - ``parquet_values``, ``parquet_strings``: decode chunks to Arrow buffers
 - ``text``: splits lines of delimited text
@@ -15,6 +15,7 @@ Only ``compiled.py`` imports this package.
 from kquery_spark.kernels.loops.block_copies import PADDING
 from kquery_spark.kernels.loops.footers import scan
 from kquery_spark.kernels.loops.parquet_codecs import decompress_pages
+from kquery_spark.kernels.loops.parquet_deltas import plain_strings
 from kquery_spark.kernels.loops.parquet_indices import (
     decode_indices,
     decode_selected_indices,
@@ -23,7 +24,7 @@ from kquery_spark.kernels.loops.parquet_indices import (
     filter_selected_rows,
 )
 from kquery_spark.kernels.loops.parquet_pages import page_table
-from kquery_spark.kernels.loops.parquet_plain import plain_pages
+from kquery_spark.kernels.loops.parquet_plain import convert_pages
 from kquery_spark.kernels.loops.parquet_strings import decode_strings
 from kquery_spark.kernels.loops.parquet_values import decode_values
 from kquery_spark.kernels.loops.text import SLACK, field_strings, separators
@@ -31,6 +32,7 @@ from kquery_spark.kernels.loops.text import SLACK, field_strings, separators
 __all__ = [
     "PADDING",
     "SLACK",
+    "convert_pages",
     "decode_indices",
     "decode_selected_indices",
     "decode_strings",
@@ -41,7 +43,7 @@ __all__ = [
     "filter_indices",
     "filter_selected_rows",
     "page_table",
-    "plain_pages",
+    "plain_strings",
     "scan",
     "separators",
 ]

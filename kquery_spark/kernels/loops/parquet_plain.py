@@ -1,16 +1,18 @@
 """Converts plain values whose layout differs from Arrow's, page by page, before ``parquet_values.py`` decodes them.
 
-``plain_pages`` copies the pages of a chunk. Levels and dictionary indices stay as they are. The values are converted:
+``convert_pages`` copies the pages of a chunk. Levels and dictionary indices stay as they are. The values are converted:
 
-    INT96        8 bytes nanoseconds of the day, 4 bytes Julian day   -->  8 bytes microseconds since 1970
-    BIG_ENDIAN   1 to 16 bytes, the most significant one first        -->  8 or 16 bytes, the least significant one first
-    BITS         1 bit, or runs of one-bit integers                   -->  1 byte
+    INT96              8 bytes nanoseconds of the day, 4 bytes Julian day --> 8 bytes microseconds since 1970
+    BIG_ENDIAN         1 to 16 bytes, the most significant one first     --> 8 or 16 bytes, the least significant one first
+    SIZED_BIG_ENDIAN   their number in 4 bytes, and these 1 to 16 bytes  --> 8 or 16 bytes, the least significant one first
+    BITS               1 bit, or runs of one-bit integers                --> 1 byte
 
-The values of a dictionary page are converted in the same way.
+The values of a dictionary page are converted in the same way. Delta-encoded integers (``parquet_deltas.py``) and values
+whose bytes are stored apart (``parquet_splits.py``) become plain values as Arrow has them.
 
-Invariant: the loads and stores of ``memory.py`` have no bounds checks. Before each loop, the number of values is limited to
-those whose bytes the page has, and compared with the room in the output. ``decode_values`` compares this number with the
-number of values that the page must have. A result of False lets pyarrow read the chunk, which reports the damage.
+Invariant: the loads and stores of ``memory.py`` have no bounds checks. Before each loop, the number of values that are not
+NULL is compared with the bytes of the page, and with the room in the output. A result of False lets pyarrow read the chunk,
+which reports the damage.
 """
 
 from __future__ import annotations
@@ -28,25 +30,34 @@ from kquery_spark.kernels.loops.memory import (
     load64_big_endian,
     store64,
 )
+from kquery_spark.kernels.loops.parquet_deltas import unpack_deltas
 from kquery_spark.kernels.loops.parquet_levels import unpack_bits, unpack_flags
 from kquery_spark.kernels.loops.parquet_page_parts import are_stored, largest_number, page_parts, read_levels
 from kquery_spark.kernels.loops.parquet_pages import Bytes
+from kquery_spark.kernels.loops.parquet_splits import join_streams
 from kquery_spark.kernels.parquet_page_table import (
+    AS_IN_ARROW,
     BIG_ENDIAN,
     BITS,
     BODY,
+    BYTE_STREAM_SPLIT,
+    CONVERSION_SLACK,
+    DELTA_BINARY_PACKED,
     ENCODING,
     INT96,
     INT96_BYTES,
     JULIAN_DAY_OF_EPOCH,
     LEVEL_BYTES,
     PLAIN,
+    RAW_SIZE,
     RLE,
     SIZE,
+    SIZED_BIG_ENDIAN,
     VALUES,
 )
 
-_SIZE_BYTES = 4  # of the size before Boolean runs
+_SIZE_BYTES = 4  # of the size before Boolean runs, and before integers of any number of bytes
+_MAX_INTEGER_BYTES = 16
 _MICROS_PER_DAY = 86_400_000_000
 # For these days, and for nanoseconds below 2^63, the microseconds fit into 64 bits.
 _MAX_DAY = JULIAN_DAY_OF_EPOCH + 106_000_000
@@ -125,6 +136,97 @@ def _bits(data: Any, at: Any, end: Any, encoding: Any, valid_rows: Any, out: Any
     return unpack_flags(data, uintp(at), uintp(at + size), out[to : to + valid_rows]) >= 0
 
 
+@numba.njit
+def _store_integer(data: Any, at: Any, step: Any, stored: Any, width: Any, out: Any, to: Any) -> Any:
+    """Convert a big-endian integer whose bytes are ``step`` bytes apart; the result is not 0 if it does not fit."""
+    high = low = uint64(0) - uint64(data[at] >> numba.uint8(7))
+    upper = max(stored - 8, 0)
+    for i in range(upper):
+        high = (high << uint64(8)) | uint64(data[at + step * i])
+    for i in range(upper, stored):
+        low = (low << uint64(8)) | uint64(data[at + step * i])
+    store64(out, to, low)
+    if width == 16:
+        store64(out, to + 8, high)
+        return int64(0)
+    return int64(high) ^ (int64(low) >> 63)
+
+
+@numba.njit
+def _split_integers(data: Any, at: Any, count: Any, stored: Any, width: Any, out: Any, to: Any) -> Any:
+    """Convert big-endian integers whose bytes are stored apart; False if one does not fit."""
+    overflow = int64(0)
+    for i in range(count):
+        overflow |= _store_integer(data, at + i, count, stored, width, out, to + width * i)
+    return overflow == 0
+
+
+@numba.njit
+def _sized_integers(data: Any, at: Any, end: Any, count: Any, width: Any, out: Any, to: Any) -> Any:
+    """Convert big-endian integers behind their sizes; False for malformed pages, or if one does not fit."""
+    overflow = int64(0)
+    for i in range(count):
+        if end - at < _SIZE_BYTES:
+            return False
+        size = int64(load32(data, at))
+        at += _SIZE_BYTES
+        if not 0 < size <= min(end - at, _MAX_INTEGER_BYTES):
+            return False
+        overflow |= _store_integer(data, at, int64(1), size, width, out, to + width * i)
+        at += size
+    return overflow == 0
+
+
+@numba.njit
+def _is_converted(kind: Any, encoding: Any) -> Any:
+    """True if the values of a page are converted; False for dictionary indices, and for encodings that do not occur."""
+    if encoding == PLAIN:
+        return kind != AS_IN_ARROW
+    if encoding == BYTE_STREAM_SPLIT:
+        return kind in (AS_IN_ARROW, BIG_ENDIAN)
+    return (kind == BITS and encoding == RLE) or (kind == AS_IN_ARROW and encoding == DELTA_BINARY_PACKED)
+
+
+@numba.njit
+def _convert_values(
+    data: Any,
+    at: Any,
+    end: Any,
+    encoding: Any,
+    count: Any,
+    kind: Any,
+    stored: Any,
+    width: Any,
+    out: Any,
+    to: Any,
+) -> Any:
+    """Convert ``count`` values of a page, all that are not NULL; False for malformed pages."""
+    if count == 0:
+        return True
+    if encoding == DELTA_BINARY_PACKED:
+        return (width == 4 or width == 8) and unpack_deltas(data, at, end, count, width, out, to) >= 0
+    if kind == BITS:
+        return width == 1 and _bits(data, at, end, encoding, count, out, to)
+    if kind == SIZED_BIG_ENDIAN:
+        return (width == 8 or width == 16) and _sized_integers(data, at, end, count, width, out, to)
+    if encoding == BYTE_STREAM_SPLIT and count * stored != end - at:
+        return False
+    if kind == AS_IN_ARROW:
+        if stored != width or (width != 4 and width != 8):
+            return False
+        join_streams(data, at, count, width, out, to)
+        return True
+    if count * stored > end - at:
+        return False
+    if kind == INT96:
+        return stored == INT96_BYTES and width == 8 and _int96_times(data, at, count, out, to)
+    if width != 8 and width != 16:
+        return False
+    if encoding == BYTE_STREAM_SPLIT:
+        return _split_integers(data, at, count, stored, width, out, to)
+    return _big_endian_integers(data, at, count, stored, width, out, to)
+
+
 @numba.njit(
     numba.boolean(
         Bytes, int64[:, ::1], numba.boolean[::1], numba.boolean, int64, int64, int64, numba.uint8[::1]
@@ -132,48 +234,39 @@ def _bits(data: Any, at: Any, end: Any, encoding: Any, valid_rows: Any, out: Any
     cache=True,
     nogil=True,
 )
-def plain_pages(
-    data: Any, pages: Any, is_needed: Any, has_levels: Any, layout: Any, stored: Any, width: Any, out: Any
+def convert_pages(
+    data: Any, pages: Any, is_needed: Any, has_levels: Any, kind: Any, stored: Any, width: Any, out: Any
 ) -> Any:
     """Copy the needed pages to ``out`` with converted values, and make the page table point there; False if that fails.
 
     data, pages: the decompressed bytes and the table of the data pages. is_needed: a flag for each page; the other pages get
-    the size 0. has_levels: whether the column has definition levels. layout: ``INT96``, ``BIG_ENDIAN``, or ``BITS``, the
-    layout of the values. stored, width: the bytes of a value in the page and in ``out``. out: has room for the bytes of the
-    needed pages and, in addition, for all of their values.
+    the size 0. has_levels: whether the column has definition levels. kind: the layout of the plain values, for example
+    ``INT96``. stored, width: the bytes of a value in the page and in ``out``. out: has room for the bytes of the needed
+    pages, for all of their values, and for ``CONVERSION_SLACK`` more bytes.
     """
-    if not are_stored(data, pages) or not 0 < stored <= 16 or (width < stored < 9):
+    if not are_stored(data, pages) or not 0 < stored <= _MAX_INTEGER_BYTES or (width < stored < 9):
         return False
-    flags = np.empty(largest_number(pages, VALUES) if layout == BITS else int64(0), np.uint8)
+    flags = np.empty(largest_number(pages, VALUES), np.uint8)
     to = int64(0)
     for number in range(len(pages)):
         page = pages[number]
         if not is_needed[number]:
             page[BODY], page[SIZE], page[LEVEL_BYTES] = to, 0, 0
             continue
-        begin, values = page[BODY], page[VALUES]
+        begin, values, encoding = page[BODY], page[VALUES], page[ENCODING]
         at, end, level_at, level_end = page_parts(data, page, has_levels)
-        if at < 0 or to + page[SIZE] + values * width > len(out):
+        if at < 0 or to + page[SIZE] + values * width + CONVERSION_SLACK > len(out):
             return False
         page[BODY] = to
-        is_converted = page[ENCODING] == PLAIN or (layout == BITS and page[ENCODING] == RLE)
+        is_converted = _is_converted(kind, encoding)
         copied = (at if is_converted else end) - begin
         copy_bytes(out, to, data, begin, copied)
         to += copied
         if is_converted:
-            count = min(values, (end - at) // stored)
-            if layout == INT96:
-                is_sound = stored == INT96_BYTES and width == 8 and _int96_times(data, at, count, out, to)
-            elif layout == BIG_ENDIAN:
-                is_sound = (width == 8 or width == 16) and _big_endian_integers(
-                    data, at, count, stored, width, out, to
-                )
-            else:
-                count = read_levels(data, level_at, level_end, has_levels, flags[:values])
-                is_sound = width == 1 and count >= 0 and _bits(data, at, end, page[ENCODING], count, out, to)
-            if not is_sound:
+            count = read_levels(data, level_at, level_end, has_levels, flags[:values])
+            if count < 0 or not _convert_values(data, at, end, encoding, count, kind, stored, width, out, to):
                 return False
             page[ENCODING] = PLAIN
             to += count * width
-        page[SIZE] = to - page[BODY]
+        page[SIZE] = page[RAW_SIZE] = to - page[BODY]
     return True

@@ -21,7 +21,8 @@ import numba
 import numpy as np
 from numba import int64
 
-from kquery_spark.kernels.loops.memory import copy_bytes, load32, load64, store64
+from kquery_spark.kernels.loops.block_copies import COPY_SLACK, copy_string, with_more_room
+from kquery_spark.kernels.loops.memory import load32
 from kquery_spark.kernels.loops.parquet_page_parts import (
     are_stored,
     largest_number,
@@ -41,8 +42,6 @@ from kquery_spark.kernels.parquet_page_table import (
 )
 
 _LENGTH = 4  # the number of bytes of a string's size
-_SLACK = 16  # a copy may write this many bytes after a string
-_SHORT = 64  # up to this number of bytes, a loop copies a string faster than a call of memcpy
 _MAX_OFFSET = (1 << 31) - 1
 _MIN_ROOM, _MAX_ROOM = 1 << 10, 1 << 26  # limits of the buffer's initial size; it grows as needed
 
@@ -106,27 +105,6 @@ def _spread_positions(positions: Any, flags: Any) -> None:
 
 
 @numba.njit
-def _with_more_room(out: Any, used: Any, more: Any) -> Any:
-    """Copy the first ``used`` bytes to a new array with twice the size and room for ``more`` bytes."""
-    larger = np.empty(2 * len(out) + more, np.uint8)
-    copy_bytes(larger, int64(0), out, int64(0), used)
-    return larger
-
-
-@numba.njit(inline="always")
-def _copy(out: Any, to: Any, data: Any, at: Any, size: Any) -> None:
-    """Copy a string. Copies whole blocks of 16 bytes, so it may write up to 15 bytes after the string."""
-    if size <= _SHORT and at + size + _SLACK <= len(data):
-        i = int64(0)
-        while i < size:
-            store64(out, to + i, load64(data, at + i))
-            store64(out, to + i + 8, load64(data, at + i + 8))
-            i += 16
-    else:
-        copy_bytes(out, to, data, at, size)
-
-
-@numba.njit
 def _append(
     out: Any,
     total: Any,
@@ -156,11 +134,12 @@ def _append(
             if has_levels:
                 valid[k] = 1
             size = int64(load32(source, position - _LENGTH))
-            if total + size + _SLACK > len(out):  # the slack is for bytes that _copy writes after the string
+            # the slack is for bytes that copy_string writes after the string
+            if total + size + COPY_SLACK > len(out):
                 if total + size > _MAX_OFFSET:
                     return out, total, int64(-1)
-                out = _with_more_room(out, total, size + _SLACK)
-            _copy(out, total, source, position, size)
+                out = with_more_room(out, total, size + COPY_SLACK)
+            copy_string(out, total, source, position, size)
             total += size
         offsets[k + 1] = total
     return out, total, nulls

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.files import filesystem
 from kquery_spark.sources.parquet.checked_footer import checked_reader
+from kquery_spark.sources.parquet.flat_chunk import has_delta_strings
 from kquery_spark.sources.parquet.footer import read_footer
 from kquery_spark.types.vector import Int64s
 
@@ -56,13 +58,20 @@ def _read(path: str) -> dict[str, Int64s]:
             footer = read_footer(opened)
             metadata = None if footer is None else checked_reader(footer, opened.size()).metadata
             # without a footer pyarrow raises its error
-            file = pq.ParquetFile(opened, metadata=metadata, read_dictionary=["file_path"])
+            file = pq.ParquetFile(opened, metadata=metadata, read_dictionary=_dictionaries(metadata))
             for group in range(file.num_row_groups):
                 for data_path, positions in _read_row_group(file, group, path):
                     parts[data_path].append(positions)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise SourceError(f"cannot read the position delete file {path}: {error}") from None
     return {data_path: np.concatenate(some) for data_path, some in parts.items()}
+
+
+def _dictionaries(metadata: Any) -> list[str]:
+    """Return the column of the paths, which repeat, unless pyarrow cannot read it as a dictionary."""
+    columns = range(metadata.num_columns if metadata is not None and metadata.num_row_groups else 0)
+    paths = [i for i in columns if metadata.row_group(0).column(i).path_in_schema == "file_path"]
+    return [] if any(has_delta_strings(metadata, i) for i in paths) else ["file_path"]
 
 
 def _read_row_group(file: pq.ParquetFile, group: int, path: str) -> Iterator[tuple[str, Int64s]]:

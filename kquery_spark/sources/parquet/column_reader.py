@@ -4,7 +4,9 @@
       |  page_table          writes a row of integers for each page header
       v
     pages                    decompress_pages or pyarrow's codec yields the dictionary and the pages with selected rows
-      |  plain_pages         converts values that Arrow stores otherwise: INT96, Boolean values, decimals in bytes
+      |  plain_strings       makes plain strings from delta-encoded ones
+      |  convert_pages       converts values that Arrow stores otherwise: INT96, Boolean values, decimals in bytes, and
+      |                      numbers that are delta-encoded or whose bytes are stored apart
       |  decode_values       decodes fixed-width values or dictionary indices, of all rows or of the selected rows
       |  decode_strings      decodes strings, or the strings of the dictionary page
       v
@@ -23,26 +25,31 @@ from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from kquery_spark.cached_property import cached_property
 from kquery_spark.kernels.parquet_page_table import (
     AS_IN_ARROW,
+    BIG_ENDIAN,
     BITS,
     BODY,
     COMPRESSED,
     COMPRESSED_PAGES,
+    CONVERSION_SLACK,
     DATA,
+    DELTA_BYTE_ARRAY,
+    DELTA_LENGTH_BYTE_ARRAY,
     ENCODING,
     INDEX_PAGES,
     KIND,
     LEVEL_BYTES,
+    MAX_CONVERTED_BYTES,
     PAGE_FIELDS,
     PLAIN,
     PLAIN_DICTIONARY,
     RAW_BYTES,
     RAW_SIZE,
+    RLE_DICTIONARY,
     SIZE,
     TOO_MANY_PAGES,
     TOTALS,
@@ -50,10 +57,13 @@ from kquery_spark.kernels.parquet_page_table import (
 )
 from kquery_spark.sources.dictionary_column import PackedIndices
 from kquery_spark.sources.parquet.flat_chunk import INDICES, FlatChunk, ValueLayout
-from kquery_spark.sources.parquet.page_codecs import LOOP_CODECS, Bytes, raw_pages
+from kquery_spark.sources.parquet.page_codecs import LOOP_CODECS, Bytes, Flags, raw_pages
 from kquery_spark.types.vector import Int64s
 
 _DICTIONARY_ENCODINGS = (PLAIN, PLAIN_DICTIONARY)
+_NEEDS_NO_CONVERSION = {PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY}
+_DELTA_STRINGS = {DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY}
+_LENGTH_BYTES = 4  # of a plain string, before its bytes
 _FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
 _NO_ROWS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
@@ -64,12 +74,30 @@ class _Pages(NamedTuple):
 
     dictionary: the table row of the dictionary page; None without one. data: the table rows of the data pages.
     are_compressed: whether any data page is compressed. are_indices: whether all data pages store dictionary indices.
+    encodings: those of the data pages.
     """
 
     dictionary: list[int] | None
     data: Int64s
     are_compressed: bool
     are_indices: bool
+    encodings: frozenset[int]
+
+    @property
+    def entries(self) -> int:
+        """The number of values in the dictionary."""
+        return self.dictionary[VALUES] if self.dictionary else 0
+
+    def with_rows(self, rows: Int64s | None) -> Flags:
+        """Return a flag per data page: True if it has a selected row. rows: None selects all.
+
+        For pages of 100, 100 and 50 rows and the rows [3, 7, 220] the flags are [True, False, True].
+        """
+        if rows is None:
+            return np.ones(len(self.data), np.bool_)
+        ends = np.searchsorted(rows, np.cumsum(self.data[:, VALUES]))
+        has_rows: Flags = np.diff(ends, prepend=0) > 0
+        return has_rows
 
 
 class ColumnReader:
@@ -86,7 +114,7 @@ class ColumnReader:
         if pages is None or self._dictionary is None:
             return None
         if layout is not None:
-            return self._fixed_width(rows, layout)
+            return self._fixed_width(rows, layout, self._dictionary_numbers)
         if pa.types.is_dictionary(self.chunk.dtype):
             return self._dictionary_array(rows) if pages.are_indices else None
         return self._strings(rows)
@@ -96,15 +124,16 @@ class ColumnReader:
         pages, layout = self._pages, self.chunk.layout
         if pages is None or pages.dictionary is None or not pages.are_indices or layout is None:
             return None
-        count = pages.dictionary[VALUES]
-        values = self._dictionary_numbers(layout) if count <= self.chunk.max_dictionary_values else None
+        count = pages.entries
+        values = self._dictionary_numbers if count <= self.chunk.max_dictionary_values else None
         if values is None or len(values) < count * layout.width:
             return None
         return layout.array(count, None, 0, pa.py_buffer(values[: count * layout.width]))
 
     def packed_indices(self) -> PackedIndices | None:
         """Decompress all pages and return their dictionary indices, which stay bit-packed; None for a damaged page."""
-        stored = self._decompressed(None)
+        pages = self._pages
+        stored = None if pages is None else self._decompressed(pages.with_rows(None))
         return None if stored is None else PackedIndices(*stored, self.chunk.has_levels)
 
     @cached_property
@@ -129,6 +158,7 @@ class ColumnReader:
             pages[1 : count + 1],
             bool(totals[COMPRESSED_PAGES]),
             has_dictionary and bool(totals[INDEX_PAGES] == count),
+            frozenset(pages[1 : count + 1, ENCODING].tolist()),
         )
 
     @cached_property
@@ -146,36 +176,47 @@ class ColumnReader:
         )
         return None if decompressed is None else decompressed[0][: page[RAW_SIZE]]
 
-    def _decompressed(self, rows: Int64s | None) -> tuple[Bytes, Int64s] | None:
-        """Return the raw bytes of the data pages with selected rows, with a page table that points into them."""
+    def _decompressed(self, is_needed: Flags) -> tuple[Bytes, Int64s] | None:
+        """Return the raw bytes of the needed data pages, with a page table that points into them."""
         pages = self._pages
         if pages is None:
             return None
         if not pages.are_compressed:
             return self._data, pages.data
-        return raw_pages(
-            self.chunk.codec,
-            self._kernels,
-            self._data,
-            pages.data,
-            _pages_with_rows(pages.data[:, VALUES], rows),
-        )
+        return raw_pages(self.chunk.codec, self._kernels, self._data, pages.data, is_needed)
 
-    def _fixed_width(self, rows: Int64s | None, layout: ValueLayout) -> pa.Array | None:
-        """Decode values of a layout, or dictionary indices for ``INDICES``."""
-        pages, stored, dictionary = self._pages, self._decompressed(rows), self._dictionary_numbers(layout)
-        if stored is not None and pages is not None and not pages.are_indices:
-            stored = self._in_arrow_layout(*stored, layout, rows, levels=self.chunk.has_levels)
-        if stored is None or dictionary is None:
+    def _with_plain_strings(self, is_needed: Flags) -> tuple[Bytes, Int64s] | None:
+        """Return the raw bytes of the needed data pages, in which delta-encoded strings are plain, and a page table."""
+        pages, stored, layout = self._pages, self._decompressed(is_needed), self.chunk.layout
+        if stored is None or pages is None or _DELTA_STRINGS.isdisjoint(pages.encodings):
+            return stored
+        if _LENGTH_BYTES * self.chunk.rows > MAX_CONVERTED_BYTES:
+            return None
+        data, table = stored[0], stored[1].copy()
+        size = layout.stored if layout is not None and layout.kind == BIG_ENDIAN else 0
+        is_sound, strings = self._kernels.plain_strings(data, table, is_needed, self.chunk.has_levels, size)
+        return (strings, table) if is_sound else None
+
+    def _fixed_width(
+        self, rows: Int64s | None, layout: ValueLayout, dictionary: Bytes | None
+    ) -> pa.Array | None:
+        """Decode values of a layout, or dictionary indices for ``INDICES``. dictionary: its values as in Arrow."""
+        pages = self._pages
+        if pages is None or dictionary is None:
+            return None
+        is_needed = pages.with_rows(rows)
+        stored = self._with_plain_strings(is_needed)
+        if stored is not None and not pages.are_indices:
+            stored = self._in_arrow_layout(*stored, layout, is_needed, levels=self.chunk.has_levels)
+        if stored is None:
             return None
         count = self.chunk.rows if rows is None else len(rows)
         out = pa.allocate_buffer(count * (layout.width or layout.stored))
         valid = np.empty(count if self.chunk.has_levels else 0, np.uint8)
-        entries = pages.dictionary[VALUES] if pages and pages.dictionary else 0
         nulls = self._kernels.decode_values(
             *stored,
             dictionary,
-            entries,
+            pages.entries,
             layout.width,
             self.chunk.has_levels,
             *_selected(rows),
@@ -184,30 +225,31 @@ class ColumnReader:
         )
         return None if nulls < 0 else layout.array(count, _bitmap(valid, nulls), nulls, out)
 
-    def _dictionary_numbers(self, layout: ValueLayout) -> Bytes | None:
-        """The values of the dictionary page in the layout that ``decode_values`` copies; None if they are damaged."""
-        pages, data = self._pages, self._dictionary
+    @cached_property
+    def _dictionary_numbers(self) -> Bytes | None:
+        """The values of the dictionary page as ``decode_values`` copies them; None if they are damaged or strings."""
+        pages, data, layout = self._pages, self._dictionary, self.chunk.layout
         if pages is None or pages.dictionary is None or data is None:
             return data
         # The format has no dictionaries of Boolean values. The number of values is checked before memory is allocated.
-        if layout.kind == BITS or pages.dictionary[VALUES] * layout.stored > len(data):
+        if layout is None or layout.kind == BITS or pages.entries * layout.stored > len(data):
             return None
-        converted = self._in_arrow_layout(
-            data, _as_data_page(pages.dictionary, data), layout, None, levels=False
-        )
+        page = _as_data_page(pages.dictionary, data)
+        converted = self._in_arrow_layout(data, page, layout, np.ones(1, np.bool_), levels=False)
         return None if converted is None else converted[0][: converted[1][0, SIZE]]
 
     def _in_arrow_layout(
-        self, data: Bytes, pages: Int64s, layout: ValueLayout, rows: Int64s | None, *, levels: bool
+        self, data: Bytes, pages: Int64s, layout: ValueLayout, is_needed: Flags, *, levels: bool
     ) -> tuple[Bytes, Int64s] | None:
-        """Convert the plain values of the pages with selected rows; returns them with a page table that points to them."""
-        if layout.kind == AS_IN_ARROW:
+        """Convert the plain values of the needed pages; returns them with a page table that points to them."""
+        if layout.kind == AS_IN_ARROW and _NEEDS_NO_CONVERSION.issuperset(pages[:, ENCODING].tolist()):
             return data, pages
-        is_needed = _pages_with_rows(pages[:, VALUES], rows)
         table, needed = pages.copy(), pages[is_needed]
-        room = int(needed[:, SIZE].sum() + needed[:, VALUES].sum() * layout.width)
+        room = int(needed[:, SIZE].sum() + needed[:, VALUES].sum() * layout.width) + CONVERSION_SLACK
+        if room > MAX_CONVERTED_BYTES:
+            return None
         out = np.empty(room, np.uint8)
-        is_sound = self._kernels.plain_pages(
+        is_sound = self._kernels.convert_pages(
             data, table, is_needed, levels, layout.kind, layout.stored, layout.width, out
         )
         return (out, table) if is_sound else None
@@ -215,7 +257,7 @@ class ColumnReader:
     def _dictionary_array(self, rows: Int64s | None) -> pa.Array | None:
         """Decode the indices and combine them with the dictionary's strings."""
         strings = self._dictionary_strings
-        indices = None if strings is None else self._fixed_width(rows, INDICES)
+        indices = None if strings is None else self._fixed_width(rows, INDICES, _NO_BYTES)
         return None if indices is None else pa.DictionaryArray.from_arrays(indices, strings, safe=False)
 
     @cached_property
@@ -225,13 +267,14 @@ class ColumnReader:
         if pages is None or pages.dictionary is None or data is None:
             return None
         page = _as_data_page(pages.dictionary, data)
-        count = pages.dictionary[VALUES]
-        if 4 * count > len(data):  # each string has a size of four bytes before it
+        count = pages.entries
+        if _LENGTH_BYTES * count > len(data):
             return None
         return self._decode_strings(self.chunk.dtype.value_type, (data, page), None, count, levels=False)
 
     def _strings(self, rows: Int64s | None) -> pa.Array | None:
-        stored = self._decompressed(rows)
+        pages = self._pages
+        stored = None if pages is None else self._with_plain_strings(pages.with_rows(rows))
         count = self.chunk.rows if rows is None else len(rows)
         return (
             None
@@ -251,11 +294,10 @@ class ColumnReader:
         offsets = pa.allocate_buffer(4 * (count + 1))
         valid = np.empty(count if levels else 0, np.uint8)
         pages = self._pages
-        entries = pages.dictionary[VALUES] if pages and pages.dictionary else 0
         nulls, text = self._kernels.decode_strings(
             *stored,
             self._dictionary,
-            entries,
+            pages.entries if pages else 0,
             levels,
             *_selected(rows),
             valid,
@@ -281,15 +323,3 @@ def _as_data_page(dictionary: list[int], data: Bytes) -> Int64s:
 
 def _bitmap(valid: Bytes, nulls: int) -> pa.Buffer | None:
     return pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
-
-
-def _pages_with_rows(counts: Int64s, rows: Int64s | None) -> npt.NDArray[np.bool_]:
-    """Return a flag per page: True if the page has a selected row. counts: the number of rows of each page.
-
-    For pages of 100, 100 and 50 rows and the rows [3, 7, 220] the flags are [True, False, True].
-    """
-    if rows is None:
-        return np.ones(len(counts), np.bool_)
-    ends = np.searchsorted(rows, np.cumsum(counts))
-    has_rows: npt.NDArray[np.bool_] = np.diff(ends, prepend=0) > 0
-    return has_rows

@@ -63,7 +63,7 @@ class OpenFile(ParsedFooter):
             self.schema,
             self._flat,
             lambda: self._footer,
-            bool(self._int96_as_bytes),
+            bool(self._int96_byte_columns),
             self._reader_of_chunks,
         )
 
@@ -131,7 +131,7 @@ class OpenFile(ParsedFooter):
         self, data: pa.ChunkedArray, name: str, group: int, in_seconds: Callable[[], pq.ParquetFile]
     ) -> pa.ChunkedArray:
         """Return the INT96 times of a column. in_seconds: opens a reader that returns them in seconds."""
-        if name in self._int96_as_bytes:
+        if name in self._int96_byte_columns:
             return int96_times(data, name)
         check_int96(in_seconds(), group, name)
         return data

@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.kernels.parquet_page_table import AS_IN_ARROW, BIG_ENDIAN, BITS, INT96, INT96_BYTES
+from kquery_spark.kernels.parquet_page_table import (
+    AS_IN_ARROW,
+    BIG_ENDIAN,
+    BITS,
+    INT96,
+    INT96_BYTES,
+    SIZED_BIG_ENDIAN,
+)
 from kquery_spark.sources.parquet.page_codecs import DECOMPRESSED_AS_FAST, DECOMPRESSED_BY_LOOPS, LOOP_CODECS
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 
@@ -21,10 +28,21 @@ _NUMBERS = (
     pa.types.is_timestamp,
 )
 _MAX_DECIMAL_BYTES, _MAX_NARROW_DIGITS = 16, 18
+_MIN_SIZED_BYTES = 5  # four bytes of the size, and at least one of the integer
 INDEX_ENCODINGS = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
 # The encodings that the footer of a readable chunk may list. Old writers list BIT_PACKED for the repetition levels, although
 # flat columns have none.
 _ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED", *INDEX_ENCODINGS}
+DELTA_STRING_ENCODINGS = {"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"}
+_SPLIT = "BYTE_STREAM_SPLIT"
+_ENCODINGS_OF_TYPES = {
+    "INT32": {"DELTA_BINARY_PACKED", _SPLIT},
+    "INT64": {"DELTA_BINARY_PACKED", _SPLIT},
+    "FLOAT": {_SPLIT},
+    "DOUBLE": {_SPLIT},
+    "FIXED_LEN_BYTE_ARRAY": {"DELTA_BYTE_ARRAY", _SPLIT},
+    "BYTE_ARRAY": DELTA_STRING_ENCODINGS,
+}
 _MAX_HEADER_BYTES = 1 << 12  # more than the headers of the pages of a short chunk take
 # indices are uint16, and the index after the last value stands for NULL
 _MAX_DICTIONARY_VALUES = (1 << 16) - 1
@@ -35,8 +53,9 @@ _MIN_ROWS_PER_VALUE = 32
 class ValueLayout(NamedTuple):
     """How fixed-width values are stored and decoded.
 
-    dtype: the type of the decoded array. stored: the bytes of a plain value in the file, 1 for bits. kind: ``AS_IN_ARROW``,
-    or how ``plain_pages`` converts the values. width: the bytes of a value that ``decode_values`` writes.
+    dtype: the type of the decoded array. stored: the bytes of a plain value in the file, or the least
+    number if sizes vary; 1 for bits. kind: ``AS_IN_ARROW``,
+    or how ``convert_pages`` converts the values. width: the bytes of a value that ``decode_values`` writes.
     """
 
     dtype: pa.DataType
@@ -65,7 +84,7 @@ class FlatChunk:
     byte_range: the position of the chunk in its file. raw_size: bytes of its pages after decompression, headers included.
     dtype: the Arrow type to return, a dictionary type for strings that are read as indices. layout: how the values are
     stored; None for strings. has_levels: whether the column has definition levels, so that rows can be NULL.
-    has_dictionary: whether any page stores dictionary indices. rows: the number of rows in the row group.
+    encodings: those that the footer lists. rows: the number of rows in the row group.
     """
 
     byte_range: ByteRange
@@ -74,8 +93,13 @@ class FlatChunk:
     dtype: pa.DataType
     layout: ValueLayout | None
     has_levels: bool
-    has_dictionary: bool
+    encodings: frozenset[str]
     rows: int
+
+    @property
+    def has_dictionary(self) -> bool:
+        """True if any page stores dictionary indices."""
+        return not INDEX_ENCODINGS.isdisjoint(self.encodings)
 
     @property
     def max_dictionary_values(self) -> int:
@@ -105,7 +129,10 @@ class FlatChunk:
         if pa.types.is_dictionary(self.dtype):
             return True
         if self.layout is None:
-            return self.codec in DECOMPRESSED_BY_LOOPS and self.has_dictionary
+            has_deltas = not DELTA_STRING_ENCODINGS.isdisjoint(self.encodings)
+            return self.codec in DECOMPRESSED_BY_LOOPS and self.has_dictionary and not has_deltas
+        if _SPLIT in self.encodings:
+            return self.codec in DECOMPRESSED_AS_FAST
         return self.codec in DECOMPRESSED_AS_FAST or self.has_levels or self.layout.kind != AS_IN_ARROW
 
 
@@ -118,12 +145,12 @@ def flat_chunk(
     """
     dtype, codec, levels = _with_offsets(dtype), chunk.compression, leaf.max_definition_level
     is_flat = leaf.max_repetition_level == 0 and levels <= 1 and chunk.num_values == rows
-    if not is_flat or codec not in LOOP_CODECS or not _ENCODINGS.issuperset(chunk.encodings):
+    readable = _ENCODINGS | _ENCODINGS_OF_TYPES.get(leaf.physical_type, set())
+    if not is_flat or codec not in LOOP_CODECS or not readable.issuperset(chunk.encodings):
         return None
     layout = _layout(leaf, dtype)
     if layout is None and not (leaf.physical_type == "BYTE_ARRAY" and _is_string(dtype)):
         return None
-    has_dictionary = not INDEX_ENCODINGS.isdisjoint(chunk.encodings)
     return FlatChunk(
         byte_range,
         chunk.total_uncompressed_size,
@@ -131,9 +158,19 @@ def flat_chunk(
         dtype if layout is None else layout.dtype,
         layout,
         levels == 1,
-        has_dictionary,
+        frozenset(chunk.encodings),
         rows,
     )
+
+
+def has_delta_strings(metadata: Any, leaf: int) -> bool:
+    """True if a row group has delta-encoded strings in a column, which pyarrow does not read as a dictionary.
+
+    Writers of version 2, such as Spark with ``parquet.writer.version=v2``, use them without a dictionary, and in the pages
+    after the dictionary became too large. metadata: pyarrow's ``FileMetaData``. leaf: the number of the column.
+    """
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    return any(not DELTA_STRING_ENCODINGS.isdisjoint(group.column(leaf).encodings) for group in groups)
 
 
 def _layout(leaf: Any, dtype: pa.DataType) -> ValueLayout | None:
@@ -151,13 +188,14 @@ def _layout(leaf: Any, dtype: pa.DataType) -> ValueLayout | None:
         return ValueLayout(pa.timestamp("us"), INT96_BYTES, INT96, 8)
     if physical_type == "BOOLEAN":
         return ValueLayout(dtype, 1, BITS, 1)
-    is_decimal = physical_type == "FIXED_LEN_BYTE_ARRAY" and pa.types.is_decimal128(dtype)
-    if is_decimal and leaf.length <= _MAX_DECIMAL_BYTES:
-        fits_int64 = dtype.precision <= _MAX_NARROW_DIGITS  # the engine uses the unscaled integers
-        return ValueLayout(
-            pa.int64() if fits_int64 else dtype, leaf.length, BIG_ENDIAN, 8 if fits_int64 else 16
-        )
-    return None
+    if not pa.types.is_decimal128(dtype):
+        return None
+    fits_int64 = dtype.precision <= _MAX_NARROW_DIGITS  # the engine uses the unscaled integers
+    decoded, width = (pa.int64(), 8) if fits_int64 else (dtype, 16)
+    if physical_type == "BYTE_ARRAY":
+        return ValueLayout(decoded, _MIN_SIZED_BYTES, SIZED_BIG_ENDIAN, width)
+    is_fixed = physical_type == "FIXED_LEN_BYTE_ARRAY" and leaf.length <= _MAX_DECIMAL_BYTES
+    return ValueLayout(decoded, leaf.length, BIG_ENDIAN, width) if is_fixed else None
 
 
 def _with_offsets(dtype: pa.DataType) -> pa.DataType:

@@ -24,6 +24,7 @@ from kquery_spark.kernels.parquet_page_table import (
 from kquery_spark.types.vector import Int64s
 
 Bytes = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
 
 # In Snappy, the longest copy, 64 bytes, is stored in three bytes. In LZ4, a byte adds at most 255 bytes to a copy.
 _MAX_RATIOS = {"SNAPPY": 22, "LZ4": 255}
@@ -43,7 +44,7 @@ _NO_BYTES = np.empty(0, np.uint8)
 
 
 def raw_pages(
-    codec: str, kernels: ModuleType, data: Bytes, pages: Int64s, is_needed: npt.NDArray[np.bool_]
+    codec: str, kernels: ModuleType, data: Bytes, pages: Int64s, is_needed: Flags
 ) -> tuple[Bytes, Int64s] | None:
     """Decompress the needed pages into one array; returns it with a page table that points into it. None for damaged pages.
 

@@ -25,7 +25,7 @@ from kquery_spark.sources.parquet.calendar import (
     time_leaves,
 )
 from kquery_spark.sources.parquet.checked_footer import checked_reader
-from kquery_spark.sources.parquet.flat_chunk import INDEX_ENCODINGS
+from kquery_spark.sources.parquet.flat_chunk import INDEX_ENCODINGS, has_delta_strings
 from kquery_spark.sources.parquet.footer import read_footer, storage_metadata
 from kquery_spark.sources.parquet.leaves import Leaf, column_leaves, may_exceed_type
 
@@ -81,7 +81,7 @@ class ParsedFooter:
         return str(self.metadata.created_by).startswith("parquet-mr")
 
     @cached_property
-    def _int96_as_bytes(self) -> set[str]:
+    def _int96_byte_columns(self) -> set[str]:
         """The flat columns with INT96 times that may have negative nanoseconds, which pyarrow misreads."""
         return set() if self.by_parquet_java else self.int96.intersection(self._flat)
 
@@ -112,15 +112,15 @@ class ParsedFooter:
     def _physical(self) -> Any:
         """The metadata that readers get, in which ``storage_metadata`` may have replaced types."""
         short = any(pa.types.is_decimal(field.type) and field.type.precision <= 18 for field in self.schema)
-        if not short and not self._int96_as_bytes:
+        if not short and not self._int96_byte_columns:
             return self.metadata
         return (
-            self._footer and storage_metadata(self._footer, int96=bool(self._int96_as_bytes))
+            self._footer and storage_metadata(self._footer, int96=bool(self._int96_byte_columns))
         ) or self.metadata
 
     @cached_property
     def _stored_schema(self) -> pa.Schema:
-        """The Arrow schema that readers return: short decimals are integers, and ``_int96_as_bytes`` have 12 bytes."""
+        """The Arrow schema that readers return: short decimals are integers, and ``_int96_byte_columns`` have 12 bytes."""
         schema: pa.Schema = self._physical.schema.to_arrow_schema()
         return schema
 
@@ -221,7 +221,10 @@ class ParsedFooter:
         return self._ranges[column]
 
     def _low_cardinality(self) -> list[str]:
-        """String columns to read as dictionaries: dictionary-encoded, and below 3 bytes per value in the first row group."""
+        """String columns to read as dictionaries: dictionary-encoded, and below 3 bytes per value in the first row group.
+
+        pyarrow does not read delta-encoded pages as dictionaries.
+        """
         columns = []
         for field in self.schema:
             leaf_index = self._flat.get(field.name)
@@ -230,8 +233,10 @@ class ParsedFooter:
                 continue
             chunk = self.metadata.row_group(0).column(leaf_index)
             encoded = not INDEX_ENCODINGS.isdisjoint(chunk.encodings)
-            if encoded and chunk.total_uncompressed_size < _DICTIONARY_BYTES_PER_VALUE * max(
-                chunk.num_values, 1
+            if (
+                encoded
+                and chunk.total_uncompressed_size < _DICTIONARY_BYTES_PER_VALUE * max(chunk.num_values, 1)
+                and not has_delta_strings(self.metadata, leaf_index)
             ):
                 columns.append(field.name)
         return columns

@@ -1,0 +1,87 @@
+"""What the tests of the compiled Parquet reader share: files, selections of rows, and the comparison with pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kquery_spark.sources.parquet.file import OpenFile
+from kquery_spark.sources.parquet.open_files import open_file
+from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.types.vector import narrow
+
+ROWS = 5000
+CODECS = ["none", "snappy", "gzip", "zstd", "lz4"]
+NULLS = [0.0, 0.05, 0.9]
+
+
+def write(path: Path, rows: pa.Table, **options: Any) -> OpenFile:
+    given = {
+        "data_page_size": 1500,
+        "write_batch_size": 128,
+        "row_group_size": 3000,
+        "store_decimal_as_integer": True,
+    }
+    pq.write_table(rows, str(path), **{**given, **options})
+    return open_file(parquet_source([str(path)]).files[0])
+
+
+def as_read(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array in which bits are compared: floats and short decimals as integers, dictionaries as strings."""
+    array = column.combine_chunks()
+    if pa.types.is_decimal(array.type) and array.type.precision <= 18:
+        array = narrow(array)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_floating(array.type):
+        array = array.view(pa.int32() if array.type == pa.float32() else pa.int64())
+    return array
+
+
+def selections(rows: int) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
+    rng = np.random.default_rng(rows)
+    every = np.arange(rows)
+    some = [every[rng.random(rows) < share] for share in (0.004, 0.03, 0.3, 0.9)]
+    return [every[:0], every[:1], every[-1:], every[rows // 3 : rows // 3 + 5], every, *some]
+
+
+def assert_equal_to_pyarrow(opened: OpenFile, kernels: ModuleType, *, read: set[str]) -> None:
+    """Compares all rows and selections of each column and row group. read: the columns that the loops must read."""
+    for group, (rows, _) in enumerate(opened.groups):
+        columns = opened.column_readers(group, opened.schema.names, kernels)
+        for name in opened.schema.names:
+            expected = as_read(opened.read(group, [name]).column(0))
+            found = columns[name].read() if name in columns else None
+            assert (found is not None) == (name in read), (name, group)
+            if found is None:
+                assert name not in columns or all(columns[name].read(r) is None for r in selections(rows)[1:])
+                continue
+            found.validate(full=True)
+            assert as_read(pa.chunked_array([found])).equals(expected), (name, group)
+            for chosen in selections(rows):
+                some = columns[name].read(chosen)
+                assert some is not None, (name, group, len(chosen))
+                some.validate(full=True)
+                assert as_read(pa.chunked_array([some])).equals(expected.take(pa.array(chosen))), (
+                    name,
+                    group,
+                    len(chosen),
+                )
+
+
+def assert_pages_are_read(
+    path: Path, kernels: ModuleType, table_of: Callable[[float], pa.Table], **options: Any
+) -> None:
+    """Compare files with and without dictionaries, for all shares of NULLs, with pyarrow. table_of: makes the table."""
+    for nulls in NULLS:
+        rows = table_of(nulls)
+        opened = write(path / f"coded{nulls}.parquet", rows, **options)
+        assert_equal_to_pyarrow(opened, kernels, read=set(rows.schema.names))
+        plain = write(path / f"plain{nulls}.parquet", rows, use_dictionary=False, **options)
+        assert_equal_to_pyarrow(plain, kernels, read=set(rows.schema.names))
