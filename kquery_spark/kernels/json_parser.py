@@ -74,9 +74,9 @@ _FILES = _Dialect(
 class Node(NamedTuple):
     """A JSON value. kind: string, integer, float, nonfinite number (such as NaN), boolean, null, object, or array.
 
-    raw: the source string; empty for the strings, objects, and arrays of functions. value: a string without its quotes and
-    escapes, empty for an object or array, and the same as ``raw`` for other kinds. items: the elements of an array, or the
-    values of an object. names: the names of an object, one for each item.
+    raw: the source string, but for JSON functions it is empty if the value is a string, an object, or an array. value: a
+    string without its quotes and escapes, empty for an object or array, and the same as ``raw`` for other kinds. items: the
+    elements of an array, or the values of an object. names: the names of an object, one for each item.
     """
 
     kind: str

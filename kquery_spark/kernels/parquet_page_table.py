@@ -75,9 +75,21 @@ BYTE_STREAM_SPLIT: Final = 9
 """``Encoding.BYTE_STREAM_SPLIT``: the first bytes of all values, then their second bytes, and so on."""
 
 CONVERSION_SLACK: Final = 8
-"""The number of bytes that ``convert_pages`` may write after the last value."""
+"""The number of bytes that ``convert_pages`` and ``unpack_deltas`` may write after the last value."""
 MAX_CONVERTED_BYTES: Final = 1 << 30
-"""pyarrow reads a chunk whose pages would need more bytes after their conversion to plain ones."""
+"""The largest size of a chunk's pages after their conversion to plain ones; pyarrow reads chunks that would need more."""
+
+ENCODINGS: Final = {
+    "PLAIN": PLAIN,
+    "PLAIN_DICTIONARY": PLAIN_DICTIONARY,
+    "RLE": RLE,
+    "DELTA_BINARY_PACKED": DELTA_BINARY_PACKED,
+    "DELTA_LENGTH_BYTE_ARRAY": DELTA_LENGTH_BYTE_ARRAY,
+    "DELTA_BYTE_ARRAY": DELTA_BYTE_ARRAY,
+    "RLE_DICTIONARY": RLE_DICTIONARY,
+    "BYTE_STREAM_SPLIT": BYTE_STREAM_SPLIT,
+}
+"""The encodings of values by name."""
 
 AS_IN_ARROW: Final = 0
 """Layout of plain values: they are copied. Arrow stores them in the same way, or has 8 or 16 bits where the file has 32."""
@@ -91,4 +103,4 @@ BIG_ENDIAN: Final = 2
 BITS: Final = 3
 """Layout of plain values: bits, which become bytes of 0 or 1."""
 SIZED_BIG_ENDIAN: Final = 4
-"""Layout of plain values: signed integers of any number of bytes, the most significant byte first, behind their size."""
+"""Layout of plain values: as ``BIG_ENDIAN``, but each integer has its own size, which precedes it in 4 bytes."""

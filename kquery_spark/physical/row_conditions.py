@@ -10,6 +10,8 @@ from kquery_spark.cached_property import cached_property
 from kquery_spark.expr import Expr, columns_of
 from kquery_spark.expr.properties import conjunction, conjuncts, is_pure
 from kquery_spark.physical.expr import Program
+from kquery_spark.physical.split_columns import true_flags
+from kquery_spark.sources.dictionary_column import DictionaryColumn, Flags
 from kquery_spark.types.batch import Batch, run_in_parts
 
 
@@ -24,6 +26,7 @@ class RowConditions:
         self.terms = tuple(terms)
         self._programs: dict[tuple[str, ...], Program] = {}
         self._remaining: dict[Set[str], RowConditions] = {}
+        self._null_passes: bool | None = None
 
     @cached_property
     def columns(self) -> Set[str]:
@@ -67,3 +70,17 @@ class RowConditions:
             for part, vectors in run_in_parts(program.run, batch, repeatable=program.is_deterministic)
         ]
         return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+
+    def passing_values(self, field: pa.Field, column: DictionaryColumn) -> Flags:
+        """Return ``DictionaryColumn.flags`` of the values for which all conditions are true. They read only this column.
+
+        NULL is evaluated once for all dictionaries, because kernels take longer for arrays with NULL.
+        """
+        if self._null_passes is None:
+            self._null_passes = bool(self._are_true(field, pa.nulls(1, column.values.type))[0])
+        return column.flags(self._are_true(field, column.values), self._null_passes)
+
+    def _are_true(self, field: pa.Field, values: pa.Array) -> Flags:
+        mask = self.mask(Batch(pa.schema([field]), (values,), len(values)))
+        assert mask is not None  # None is the result without conditions
+        return true_flags(mask)

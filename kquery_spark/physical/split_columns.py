@@ -8,7 +8,7 @@ one step further: its filter runs over the dictionary (365 days instead of 100,0
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from kquery_spark.types.vector import Int64s, Vector
 _MIN_INDEXED_ROWS = 1 << 13  # for fewer rows, finding the dictionary costs more than filtering by it saves
 
 PassingValues = tuple[DictionaryColumn, Flags]
-"""A dictionary-encoded column, and flags that ``DictionaryColumn.evaluate`` returned: True for the values that pass."""
+"""A dictionary-encoded column, and ``DictionaryColumn.flags`` that are True for the values that pass."""
 
 
 class FilteredColumns:
@@ -126,28 +126,25 @@ def decided_by_values(
         column = read.dictionary_column(name, rows)
         if column is None:
             return None
-        passing_values = partial(_passing_values, runtime_filter, column_index, read.dtype(name))
-        passes = column.evaluate(passing_values)
-        if passes is None:
+        # A filter need not handle NULL if no row is NULL.
+        values = column.values_and_null if column.nulls else column.values
+        passing_values = runtime_filter.passing_values(column_index, Vector(read.dtype(name), values))
+        if passing_values is None:
             return None
-        passing_by_column.append((column, passes))
+        if not column.nulls:
+            passing_values = column.flags(passing_values, null_passes=False)
+        passing_by_column.append((column, passing_values))
     return passing_by_column
-
-
-def _passing_values(
-    runtime_filter: RuntimeFilter, column_index: int, dtype: pa.DataType, values: pa.Array
-) -> Flags | None:
-    return runtime_filter.passing_values(column_index, Vector(dtype, values))
 
 
 def rows_of(passing_by_column: Sequence[PassingValues], rows: Int64s | None) -> Int64s | None:
     """Return the positions among ``rows`` (None: all rows) that have a passing value in any of the columns."""
     passing_rows = []
     for column, passing_values in passing_by_column:
-        count = np.count_nonzero(passing_values)
-        if count == len(passing_values) - (not column.nulls):
+        count, null_passes = np.count_nonzero(passing_values[:-1]), passing_values[-1]
+        if count == len(column.values) and (null_passes or not column.nulls):
             return rows
-        if count:
+        if count or null_passes:
             passing_rows.append(column.rows_where(passing_values, rows))
     if not passing_rows:
         return np.zeros(0, np.int64)

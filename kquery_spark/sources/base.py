@@ -203,7 +203,7 @@ class Source(ABC):
         return {}
 
     def once(self, key: Hashable, compute: Callable[[], D]) -> D:
-        """Return a value that the planner derives from statistics, computed once for this source object."""
+        """Return a value that depends only on this source, such as one from statistics. It is computed once per object."""
         if key not in self._derived:
             self._derived[key] = compute()
         value: D = self._derived[key]

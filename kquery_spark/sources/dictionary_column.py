@@ -36,8 +36,9 @@ class DictionaryColumn:
     """Dictionary-encoded column. The index of NULL is ``len(values)``.
 
     values: the dictionary in the engine's types; it may contain duplicates and unused entries.
-    nulls: False if no row is NULL, as far as statistics show.
+    nulls: False if statistics show that no row is NULL. Statistics may be wrong, so ``take`` does not rely on it.
     rows: the number of rows.
+    kernels: the package of compiled loops.
     unpack: returns the decompressed, bit-packed indices, or None if the kernels cannot read them.
     look_up: returns the indices by decoding the values with pyarrow; raises an error for a corrupt chunk.
     """
@@ -49,28 +50,20 @@ class DictionaryColumn:
     unpack: Callable[[], PackedIndices | None]
     look_up: Callable[[], Indices]
 
-    def evaluate(self, test: Callable[[pa.Array], Flags | None]) -> Flags | None:
-        """Return the result of a test for each entry of the dictionary, and for NULL; None if the test returns None.
-
-        If no row is NULL, the result for NULL is False, and the test gets no NULL, because kernels then take less time.
-        """
-        if self.nulls:
-            return test(self._values_and_null)
-        passing = test(self.values)
-        if passing is None:
-            return None
-        flags = np.zeros(len(self.values) + 1, np.bool_)
-        flags[:-1] = passing
+    def flags(self, passing: Flags, null_passes: bool) -> Flags:
+        """Return flags for ``rows_where``. passing: a flag for each entry of the dictionary."""
+        flags = np.empty(len(self.values) + 1, np.bool_)
+        flags[:-1], flags[-1] = passing, null_passes
         return flags
 
     def rows_where(self, selected: Flags, rows: Int64s | None = None) -> Int64s:
-        """Return the positions, among ``rows`` or all rows, whose value is selected. selected: as from ``evaluate``."""
+        """Return the positions among ``rows`` (None: all) whose value is selected. selected: as from ``flags``."""
         if len(selected) != len(self.values) + 1:
             raise ValueError("selected needs a flag for each entry of the dictionary and one for NULL")
         if rows is not None and self._are_few(rows):
             return rows[selected.take(self._selected_indices(rows))]
         flags = selected.view(np.uint8)
-        # One item more than the most hits: the kernels store a position first and advance only if it is a hit.
+        # One item more than there can be hits: the kernels store each position, and advance only if it is a hit.
         out = np.empty((self.rows if rows is None else len(rows)) + 1, np.int64)
         if rows is not None:
             return out[: self.kernels.filter_selected_rows(self._indices, flags, rows, out)]
@@ -85,16 +78,17 @@ class DictionaryColumn:
         dtype = self.values.type
         # Computed from the rows, because ``nulls`` is only a hint from statistics.
         is_null = indices == len(self.values)
-        nulls = int(np.count_nonzero(is_null))
+        null_count = int(np.count_nonzero(is_null))
         if dtype.bit_width > 64 or len(self.values) == 0:
-            return (self._values_and_null if nulls else self.values).take(pa.array(indices))
+            return (self.values_and_null if null_count else self.values).take(pa.array(indices))
         # The index of NULL is clipped to the last value.
         data = pa.py_buffer(slots(self.values).take(indices, mode="clip"))
-        bitmap = pa.py_buffer(np.packbits(~is_null, bitorder="little")) if nulls else None
-        return pa.Array.from_buffers(dtype, len(indices), [bitmap, data], nulls)
+        bitmap = pa.py_buffer(np.packbits(~is_null, bitorder="little")) if null_count else None
+        return pa.Array.from_buffers(dtype, len(indices), [bitmap, data], null_count)
 
     @cached_property
-    def _values_and_null(self) -> pa.Array:
+    def values_and_null(self) -> pa.Array:
+        """The dictionary, followed by NULL."""
         return pa.concat_arrays([self.values, pa.nulls(1, self.values.type)])
 
     def _selected_indices(self, rows: Int64s) -> Indices:
@@ -105,7 +99,7 @@ class DictionaryColumn:
         return self._indices.take(rows)
 
     def _are_few(self, rows: Int64s) -> bool:
-        """True if decoding the indices of these rows alone is cheaper than decoding all, and all are not decoded yet."""
+        """True if the indices are not decoded yet, and decoding only those of these rows is cheaper than decoding all."""
         return not self._are_decoded and len(rows) * _MIN_ROWS_PER_SELECTED_ROW <= self.rows
 
     @property

@@ -90,10 +90,9 @@ def test_literals_and_copies(kernels: ModuleType, stored: str, expected: bytes |
 
 def block_of(elements: list[tuple[int, bytes, int, int]]) -> tuple[bytes, bytes]:
     """Encode elements as a Snappy block; returns the block and its raw bytes. An element: kind, literal, offset, and size."""
-    stored, raw = bytearray(), bytearray(b"0123456789")
-    elements = [(0, bytes(raw), 0, 0), *elements]
-    raw.clear()
-    for kind, literal, offset, size in elements:
+    stored, raw = bytearray(), bytearray()
+    # the block begins with a literal, because a copy needs bytes before it
+    for kind, literal, offset, size in [(0, b"0123456789", 0, 0), *elements]:
         if kind == 0:
             short = len(literal) <= 60
             stored += bytes([(len(literal) - 1) << 2] if short else [60 << 2, len(literal) - 1]) + literal

@@ -1,4 +1,4 @@
-"""The kernels decode delta-encoded integers and strings of Parquet pages, and values whose bytes are stored apart."""
+"""The kernels decode delta-encoded integers and strings, and byte-stream-split values, of Parquet pages."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from kquery_spark.kernels.parquet_page_table import (
 
 _EVERY = np.ones(1, np.bool_)
 _WORD = 1 << 64
+_UNTOUCHED = 0xA5
 EXAMPLE = bytes.fromhex("80 01 04 08 0E 03 02 00 00 00 C0 3F") + bytes(6)
 """The example in ``parquet_deltas.py``: 7, 5, 3, 1, 2, 3, 4, 5."""
 
@@ -72,10 +73,11 @@ def encode(values: list[int], block: int = 128, miniblocks: int = 4) -> bytes:
 
 
 def page(data: bytes, encoding: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes and the page table of a data page without levels."""
+    """The bytes and the page table of a data page without levels, which follows other bytes."""
+    before = b"\xff" * 5
     table = np.zeros((1, PAGE_FIELDS), np.int64)
-    table[0, [KIND, VALUES, BODY, SIZE, ENCODING]] = DATA, count, 0, len(data), encoding
-    return np.frombuffer(data, np.uint8), table
+    table[0, [KIND, VALUES, BODY, SIZE, ENCODING]] = DATA, count, len(before), len(data), encoding
+    return np.frombuffer(before + data, np.uint8), table
 
 
 def integers(
@@ -84,11 +86,16 @@ def integers(
     """Decode a page of integers; None if it is declined."""
     stored, table = page(data, encoding, count)
     width = np.dtype(dtype).itemsize
-    out = np.full(len(data) + count * width + CONVERSION_SLACK, 0xAA, np.uint8)
-    if not kernels.convert_pages(stored, table, _EVERY, False, AS_IN_ARROW, width, width, out):
+    room = len(stored) + count * width + CONVERSION_SLACK
+    memory = np.full(room + 64, _UNTOUCHED, np.uint8)
+    out = memory[:room]
+    is_sound = kernels.convert_pages(stored, table, _EVERY, False, AS_IN_ARROW, width, width, out)
+    assert (memory[room:] == _UNTOUCHED).all()
+    if not is_sound:
         return None
     assert table[0, ENCODING] == PLAIN and table[0, SIZE] == count * width
-    return out[: count * width].view(dtype).tolist()
+    begin = table[0, BODY]
+    return out[begin : begin + count * width].view(dtype).tolist()
 
 
 def strings(
@@ -253,7 +260,7 @@ def test_pages_that_expand_are_decoded_up_to_a_limit(kernels):
 
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
 @pytest.mark.parametrize("count", [1, 3, 4, 7, 8, 9, 100])
-def test_bytes_that_are_stored_apart_are_joined(kernels, dtype, count):
+def test_byte_streams_are_joined(kernels, dtype, count):
     values = np.arange(1, count + 1).astype(dtype) * 0x01030507
     data = values.view(np.uint8).reshape(count, -1).T.tobytes()
     assert integers(kernels, data, count, dtype, BYTE_STREAM_SPLIT) == values.tolist()

@@ -1,4 +1,4 @@
-"""What the tests of sources share: servers, and the choice of the Parquet reader."""
+"""Fixtures of the tests of sources: servers, and the choice of the Parquet reader."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def s3_endpoint() -> Iterator[str]:
         yield endpoint
 
 
-@pytest.fixture(params=[True, False], ids=["compiled", "interpreted"])
+@pytest.fixture(params=[True, False], ids=["loops", "pyarrow"])
 def check_reader(request, monkeypatch, kernels) -> Callable[[], None]:
     """Lets queries use the compiled loops, or hides the loops. Returns a function that checks which reader was used."""
     monkeypatch.setattr(FILE_LOOPS, "kernels", lambda *_: kernels if request.param else None)

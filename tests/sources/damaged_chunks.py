@@ -16,7 +16,7 @@ from kquery_spark.sources.parquet.source import parquet_source
 from tests.sources.parquet_reading import as_read
 
 MAX_UNREPORTED = 0.005
-"""The largest share of damaged chunks that the loops may read although pyarrow refuses them; it was at most 0.001.
+"""The largest share of damaged chunks that the loops may read although pyarrow refuses them. Measured: at most 0.001.
 
 pyarrow also parses the fields of page headers that have no effect on the rows, such as statistics, which the loops skip.
 """

@@ -1,4 +1,4 @@
-"""What the tests of the compiled Parquet reader share: files, selections of rows, and the comparison with pyarrow."""
+"""Helpers for the tests of the compiled Parquet reader: files, selections of rows, and the comparison with pyarrow."""
 
 from __future__ import annotations
 
@@ -22,18 +22,22 @@ NULLS = [0.0, 0.05, 0.9]
 
 
 def write(path: Path, rows: pa.Table, **options: Any) -> OpenFile:
-    given = {
+    """Write a file of several row groups with small pages, and open it. options: change the options of the writer."""
+    defaults = {
         "data_page_size": 1500,
         "write_batch_size": 128,
         "row_group_size": 3000,
         "store_decimal_as_integer": True,
     }
-    pq.write_table(rows, str(path), **{**given, **options})
+    pq.write_table(rows, str(path), **{**defaults, **options})
     return open_file(parquet_source([str(path)]).files[0])
 
 
 def as_read(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array in which bits are compared: floats and short decimals as integers, dictionaries as strings."""
+    """Convert a column to one array whose equality compares bits.
+
+    Floats and short decimals become integers, and dictionaries become strings.
+    """
     array = column.combine_chunks()
     if pa.types.is_decimal(array.type) and array.type.precision <= 18:
         array = narrow(array)
@@ -78,10 +82,10 @@ def assert_equal_to_pyarrow(opened: OpenFile, kernels: ModuleType, *, read: set[
 def assert_pages_are_read(
     path: Path, kernels: ModuleType, table_of: Callable[[float], pa.Table], **options: Any
 ) -> None:
-    """Compare files with and without dictionaries, for all shares of NULLs, with pyarrow. table_of: makes the table."""
+    """Compare files with and without dictionaries with pyarrow. table_of: returns the table for a share of NULLs."""
     for nulls in NULLS:
         rows = table_of(nulls)
-        opened = write(path / f"coded{nulls}.parquet", rows, **options)
+        opened = write(path / f"dictionary{nulls}.parquet", rows, **options)
         assert_equal_to_pyarrow(opened, kernels, read=set(rows.schema.names))
         plain = write(path / f"plain{nulls}.parquet", rows, use_dictionary=False, **options)
         assert_equal_to_pyarrow(plain, kernels, read=set(rows.schema.names))

@@ -18,8 +18,10 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SourceError
+from kquery_spark.expr import Call, Column
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.physical import split_columns
+from kquery_spark.physical.row_conditions import RowConditions
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet import chunk_pages, flat_chunk, page_codecs
 from kquery_spark.sources.parquet import file as parquet_file
@@ -391,6 +393,21 @@ def test_nulls_are_known_by_the_rows(tmp_path):
     assert column is not None
     wrong = replace(column, nulls=False)  # as statistics may say that are wrong
     assert wrong.take(None).equals(whole.columns[0])
+    is_null = np.flatnonzero(pc.is_null(whole.columns[0]))
+    field, operand = source.schema.field("i"), Column("i", pa.int32())
+    for name, expected in (("isnull", is_null), ("isnotnull", np.setdiff1d(np.arange(split.rows), is_null))):
+        flags = RowConditions([Call.of(name, operand)]).passing_values(field, wrong)
+        assert wrong.rows_where(flags).tolist() == expected.tolist()
+
+
+def test_a_dictionary_of_a_changed_file_is_an_error(tmp_path):
+    path = tmp_path / "f.parquet"
+    source = write(path, table())
+    split = source.splits()[0]
+    assert source.dictionary_column(split, "i") is not None
+    path.write_bytes(path.read_bytes() + b"more")
+    with pytest.raises(SourceError, match="has changed since"):
+        source.dictionary_column(split, "i")
 
 
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])

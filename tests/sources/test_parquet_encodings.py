@@ -1,4 +1,4 @@
-"""Delta-encoded values, values whose bytes are stored apart, and decimals in BYTE_ARRAY: read as by pyarrow and by Spark."""
+"""Compares delta-encoded values, byte-stream-split values, and decimals in BYTE_ARRAY with pyarrow and Spark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import kquery_spark as kq
+from kquery_spark.errors import SourceError
 from kquery_spark.fuzz.settings import IN_DRIVER, applied
+from kquery_spark.kernels.parquet_page_table import (
+    DELTA_BINARY_PACKED,
+    DELTA_BYTE_ARRAY,
+    DELTA_LENGTH_BYTE_ARRAY,
+)
 from kquery_spark.sources.parquet import column_reader
 from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.open_files import open_file
@@ -31,12 +37,12 @@ def decimals(numbers: list[int], digits: int, mask: Any) -> pa.Array:
     limit = 10**digits
     unscaled = [n % limit if n >= 0 else -(-n % limit) for n in numbers]
     scaled = [Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -2)) for n in unscaled]
-    kept = scaled if mask is None else [None if null else d for d, null in zip(scaled, mask, strict=True)]
-    return pa.array(kept, pa.decimal128(digits, 2))
+    values = scaled if mask is None else [None if null else d for d, null in zip(scaled, mask, strict=True)]
+    return pa.array(values, pa.decimal128(digits, 2))
 
 
 def table(nulls: float, rows: int = ROWS) -> tuple[pa.Table, dict[str, tuple[str, str]]]:
-    """Columns of all types with these encodings, and the encodings of each column."""
+    """Return a table with columns of all types that have these encodings, and the two encodings of each column."""
     rng = np.random.default_rng(17)
     mask = rng.random(rows) < nulls if nulls else None
     few, wide = rng.integers(0, 150, rows), rng.integers(-(1 << 63), (1 << 63) - 1, rows, endpoint=True)
@@ -140,16 +146,15 @@ def as_decimals(path: Path, digits: dict[str, int]) -> OpenFile:
     for name, count in digits.items():
         field = b"\x18" + bytes([len(name)]) + name.encode()  # the name, the last field of the schema element
         assert footer.count(field + b"\0") == 1
-        decimal = bytes(
-            [0x25, 5 << 1, 0x15, 2 << 1, 0x15, count << 1]
-        )  # converted type, scale, and precision
+        # the converted type, the scale, and the precision
+        decimal = bytes([0x25, 5 << 1, 0x15, 2 << 1, 0x15, count << 1])
         footer = footer.replace(field + b"\0", field + decimal + b"\0")
     path.write_bytes(data[:start] + footer + len(footer).to_bytes(4, "little") + data[-4:])
     return open_file(parquet_source([str(path)]).files[0])
 
 
 def sized_integers(nulls: float, rows: int = ROWS) -> tuple[pa.Table, dict[str, int]]:
-    """Big-endian integers of as few bytes as suffice, some of them with leading bytes that are not needed."""
+    """Return columns of big-endian integers with up to two unneeded leading bytes, and the digits of each column."""
     rng = np.random.default_rng(23)
     mask = rng.random(rows) < nulls if nulls else None
     columns, digits = {}, {f"m{count}": count for count in (4, 12, 18, 19, 30, 38)}
@@ -169,10 +174,15 @@ def test_decimals_of_any_number_of_bytes_are_read_as_by_pyarrow(tmp_path, kernel
     for nulls, encoding in product(NULLS, ("dictionary", "PLAIN", LENGTHS, PREFIXES)):
         rows, digits = sized_integers(nulls)
         path = tmp_path / f"{nulls}{encoding}.parquet"
-        how = {"use_dictionary": True} if encoding == "dictionary" else {"use_dictionary": False}
-        if encoding != "dictionary":
-            how["column_encoding"] = dict.fromkeys(digits, encoding)
-        write(path, rows, compression=codec, data_page_version=version, **how)
+        is_dictionary = encoding == "dictionary"
+        write(
+            path,
+            rows,
+            compression=codec,
+            data_page_version=version,
+            use_dictionary=is_dictionary,
+            column_encoding=None if is_dictionary else dict.fromkeys(digits, encoding),
+        )
         opened = as_decimals(path, digits)
         assert {leaf.physical_type for leaf in map(opened.flat, digits)} == {"BYTE_ARRAY"}
         assert opened.schema.field("m38").type == pa.decimal128(38, 2)
@@ -274,7 +284,7 @@ def test_delta_pages_that_spark_wrote_are_read_as_by_spark(spark, tmp_path, chec
         name: set(opened.metadata.row_group(0).column(i).encodings)
         for i, name in enumerate(opened.schema.names)
     }
-    for name in SPARK_COLUMNS.keys() - {"byte"}:  # whose dictionary does not become too large
+    for name in SPARK_COLUMNS.keys() - {"byte"}:  # the dictionary of "byte" never becomes too large
         assert (PREFIXES if name in ("s", "b", "m38") else DELTAS) in found[name], (name, found[name])
         assert ("RLE_DICTIONARY" in found[name]) == is_mixed, (name, found[name])
 
@@ -300,3 +310,44 @@ def test_files_that_pyarrow_wrote_are_read_by_spark_and_by_the_engine(spark, tmp
             fast = frame.transform(kq.kquery_plan, when="always", fallback="error")
             assert sorted(map(repr, fast.collect())) == expected
     check_reader()
+
+
+DELTA_OF_EQUAL = bytes.fromhex("80 01 04 03 08 00 00 00 00 00")
+"""The integers 4, 4, 4 with DELTA_BINARY_PACKED; with other bytes behind them, also three strings of four bytes."""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "encoding"),
+    [
+        (pa.int64(), DELTA_LENGTH_BYTE_ARRAY),
+        (pa.int64(), DELTA_BYTE_ARRAY),
+        (pa.float32(), DELTA_BINARY_PACKED),
+        (pa.float64(), DELTA_LENGTH_BYTE_ARRAY),
+        (pa.decimal128(38, 2), DELTA_LENGTH_BYTE_ARRAY),
+    ],
+)
+def test_pages_with_an_encoding_of_other_types_are_declined(tmp_path, kernels, dtype, encoding):
+    """The values would be valid in this encoding, but pyarrow refuses it for the type."""
+    path = tmp_path / "f.parquet"
+    width = 8 if dtype.bit_width == 64 else dtype.bit_width // 8
+    data = DELTA_OF_EQUAL.ljust(3 * width, b"\0")
+    values = pa.Array.from_buffers(dtype, 3, [None, pa.py_buffer(data)])
+    schema = pa.schema([pa.field("x", dtype, nullable=False)])
+    pq.write_table(
+        pa.table([values], schema), path, use_dictionary=False, compression="none", write_statistics=False
+    )
+    header = bytes.fromhex(
+        "15 06 15 00 15 06 15 06"
+    )  # three values, their encoding, and the encodings of the levels
+    good = path.read_bytes()
+    assert good.count(header) == 1
+    assert (
+        open_file(parquet_source([str(path)]).files[0]).column_readers(0, ["x"], kernels)["x"].read()
+        is not None
+    )
+    changed = tmp_path / "changed.parquet"
+    changed.write_bytes(good.replace(header, bytes([0x15, 0x06, 0x15, 2 * encoding]) + header[4:]))
+    opened = open_file(parquet_source([str(changed)]).files[0])
+    assert opened.column_readers(0, ["x"], kernels)["x"].read() is None
+    with pytest.raises(SourceError, match="row group 0"):
+        opened.read(0, ["x"])

@@ -4,7 +4,8 @@
 - ``footers``: parses footers; ``parquet_pages``: parses page headers
 - ``parquet_codecs``: decompresses pages with ``snappy`` or ``lz4``; both copy bytes with ``block_copies``
 - ``parquet_runs``, ``parquet_levels``: decode runs of indices and levels; ``parquet_page_parts``: decodes those of a page
-- ``parquet_plain``: converts values that the file stores otherwise than Arrow, with ``parquet_deltas``, ``parquet_splits``
+- ``parquet_plain``: converts numbers that Arrow stores in another way, with ``parquet_deltas`` and ``parquet_splits``;
+  ``parquet_deltas`` also converts delta-encoded strings
 - ``parquet_indices``: decodes the indices of a chunk, or compares them with a selection while they are unpacked
 - ``parquet_values``, ``parquet_strings``: decode chunks to Arrow buffers
 - ``text``: splits lines of delimited text

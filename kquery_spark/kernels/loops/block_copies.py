@@ -85,8 +85,8 @@ def copy_string(out: Any, to: Any, data: Any, at: Any, size: Any) -> None:
 
 
 @numba.njit
-def with_more_room(out: Any, used: Any, more: Any) -> Any:
-    """Copy the first ``used`` bytes to a new array with twice the size and room for ``more`` bytes."""
-    larger = np.empty(2 * len(out) + more, np.uint8)
+def with_more_room(out: Any, used: Any, more: Any, limit: Any) -> Any:
+    """Copy the first ``used`` bytes to an array that has room for ``more`` bytes and is twice as large, up to ``limit``."""
+    larger = np.empty(max(min(2 * len(out), limit), used + more), np.uint8)
     copy_bytes(larger, int64(0), out, int64(0), used)
     return larger

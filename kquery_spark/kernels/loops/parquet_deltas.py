@@ -2,13 +2,14 @@
 
 Encodings.md of apache/parquet-format describes the three encodings:
 
-DELTA_BINARY_PACKED stores integers. A header has four varints: the size of a block (a multiple of 128), the number of
-miniblocks in a block, the number of values, and the first value (zigzag). Each block has the least difference between
-neighbors (a zigzag varint), the bit width of each miniblock in a byte, and the miniblocks: differences minus the least one,
-packed from the lowest bit on. For the values 7, 5, 3, 1, 2, 3, 4, 5, whose differences are -2, -2, -2, 1, 1, 1, 1:
+DELTA_BINARY_PACKED stores integers. The header has four varints: the number of values in a block (a multiple of 128), the
+number of miniblocks in a block, the number of all values, and the first value (zigzag). Each block begins with the smallest
+difference between neighbors (a zigzag varint) and one byte with the bit width of each miniblock. The miniblocks follow. They
+store the differences minus the smallest one, bit-packed from the lowest bit on. For the values 7, 5, 3, 1, 2, 3, 4, 5, whose
+differences are -2, -2, -2, 1, 1, 1, 1:
 
     80 01 04 08 0E     blocks of 128 values in 4 miniblocks, 8 values, the first one is 7 (zigzag 14)
-    03                 the least difference is -2 (zigzag 3)
+    03                 the smallest difference is -2 (zigzag 3)
     02 00 00 00        the first miniblock has 2 bits per value, the others are empty
     C0 3F 00 ...       0, 0, 0, 3, 3, 3, 3 with 2 bits each, and zeros up to the 32 values of a miniblock
 
@@ -17,16 +18,16 @@ Sums wrap around: 2^63 - 1 plus the difference 1 is -2^63.
 DELTA_LENGTH_BYTE_ARRAY stores the lengths of all strings with DELTA_BINARY_PACKED, and then the bytes of all strings. For
 "ab", "" and "c" these are the lengths 2, 0, 1 and the bytes "abc".
 
-DELTA_BYTE_ARRAY stores the number of bytes that each string shares with the string before it, with DELTA_BINARY_PACKED, and
-then the other bytes of the strings with DELTA_LENGTH_BYTE_ARRAY. For "axis", "axle" and "babble" these are the numbers
-0, 2, 0 and the strings "axis", "le" and "babble".
+DELTA_BYTE_ARRAY stores the length of the prefix that each string shares with the string before it, with
+DELTA_BINARY_PACKED, and then the suffixes with DELTA_LENGTH_BYTE_ARRAY. For "axis", "axle" and "babble" the lengths of the
+prefixes are 0, 2, 0, and the suffixes are "axis", "le" and "babble".
 
-``plain_strings`` makes plain pages from those of the last two encodings, and ``parquet_plain.py`` uses ``unpack_deltas`` for
+``plain_strings`` rewrites pages of the last two encodings as plain pages. ``parquet_plain.py`` uses ``unpack_deltas`` for
 integers.
 
-Invariant: the loads and stores of ``memory.py`` have no bounds checks. The bytes of a miniblock are compared with the end of
-the page, the number of values with the rows that are not NULL, and the lengths of a page with its bytes, before a loop uses
-them. A result of -1 or False lets pyarrow read the chunk, which reports the damage.
+Invariant: the loads and stores of ``memory.py`` have no bounds checks. Before a loop reads bytes, the functions check that
+the miniblock ends within the page, that the header declares one value for each row that is not NULL, and that the strings
+end within the page. If a check fails, the result is -1 or False. Then pyarrow reads the chunk, and reports the damage.
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ from kquery_spark.kernels.parquet_page_table import (
 )
 
 _LENGTH = 4  # the number of bytes of a plain string's length
-_ONE_LOAD_BITS = uintp(57)  # after up to 7 skipped bits, a load of 64 bits has this many
-_MINIBLOCK_STEP = uintp(32)  # the number of values of a miniblock is a multiple
-_MAX_BLOCK = uintp(1 << 31)
+_ONE_LOAD_BITS = uintp(57)  # after up to 7 skipped bits, a load of 64 bits still has at least this many
+_MINIBLOCK_STEP = uintp(32)  # the number of values in a miniblock is a multiple of this
+_MAX_BLOCK = uintp(1 << 31)  # with more values in a block, the sizes of its miniblocks could overflow
 _ONE, _THREE, _SEVEN, _EIGHT, _WORD_BITS = uintp(1), uintp(3), uintp(7), uintp(8), uintp(64)
 
 
 @numba.njit(inline="always")
-def _zigzag(number: Any) -> Any:
+def _decode_zigzag(number: Any) -> Any:
     """Return the signed integer of a zigzag varint, as 64 bits: 0, 1, 2, 3 stand for 0, -1, 1, -2."""
     return uint64(number >> _ONE) ^ (uint64(0) - uint64(number & _ONE))
 
@@ -85,10 +86,10 @@ def _word_at(data: Any, at: Any, bit: Any, bits: Any) -> Any:
 def _add_differences(
     data: Any, at: Any, count: Any, bits: Any, least: Any, value: Any, width: Any, out: Any, to: Any
 ) -> Any:
-    """Unpack ``count`` differences of ``bits`` bits and write the sums; returns the last one.
+    """Unpack ``count`` differences of ``bits`` bits, add them up, and write the sums; returns the last sum.
 
-    value: the value before. The caller checks that the bytes exist. Each store has eight bytes; for values of four bytes,
-    the next one overwrites the upper half.
+    value: the value before the first difference. The caller checks that the bytes exist. Each store writes eight bytes; if
+    values have four bytes, the next store overwrites the upper half.
     """
     if bits == uintp(0):
         for i in range(count):
@@ -96,7 +97,8 @@ def _add_differences(
             store64(out, to + uintp(i) * width, value)
         return value
     mask = ~uint64(0) >> (_WORD_BITS - bits)
-    # the last values before the end of the array are read byte by byte, since a load reads up to nine bytes from a value on
+    # The fast loops read up to nine bytes from the start of a value on. If the array may end before that, the whole
+    # miniblock is read byte by byte.
     reach = at + ((count * bits) >> _THREE) + _EIGHT + _ONE
     fast = count if reach <= uintp(len(data)) else uintp(0)
     if bits <= _ONE_LOAD_BITS:
@@ -108,7 +110,7 @@ def _add_differences(
         for i in range(fast):
             bit = uintp(i) * bits
             byte, skipped = at + (bit >> _THREE), bit & _SEVEN
-            # two shifts, as a word cannot be shifted by 64 bits if none is skipped
+            # two shifts, because one shift would be by 64 bits if no bit is skipped, which is undefined
             above = (uint64(data[byte + _EIGHT]) << (_WORD_BITS - _ONE - skipped)) << _ONE
             value += (((load64(data, byte) >> skipped) | above) & mask) + least
             store64(out, to + uintp(i) * width, value)
@@ -119,10 +121,12 @@ def _add_differences(
 
 
 @numba.njit
-def _block_header(data: Any, at: Any, end: Any, count: Any) -> Any:
-    """Read the header of delta-encoded integers; returns the values per miniblock, the miniblocks, the value, its end.
+def _read_header(data: Any, at: Any, end: Any, count: Any) -> Any:
+    """Read the header of delta-encoded integers.
 
-    The number of values per miniblock is 0 for malformed headers, and for another number of values than ``count``.
+    Returns the number of values per miniblock, the number of miniblocks per block, the first value, and the end of the
+    header. The first result is 0 if the header is malformed, or declares another number of values than ``count``. Blocks
+    whose number of values is no multiple of 128 are accepted, because the format still determines the values.
     """
     block, at = varint(data, at, end)
     miniblocks, at = varint(data, at, end)
@@ -133,18 +137,18 @@ def _block_header(data: Any, at: Any, end: Any, count: Any) -> Any:
     size = block // miniblocks
     if size * miniblocks != block or size % _MINIBLOCK_STEP != uintp(0):
         size = uintp(0)
-    return size, miniblocks, _zigzag(first), at
+    return size, miniblocks, _decode_zigzag(first), at
 
 
 @numba.njit
 def unpack_deltas(data: Any, at: Any, end: Any, count: Any, width: Any, out: Any, to: Any) -> Any:
     """Decode delta-encoded integers to ``width`` bytes each, 4 or 8; returns the position after them, -1 for malformed ones.
 
-    count: the number of integers, which the header must have; at least 1. out: has room for them from byte ``to`` on, and
-    for ``CONVERSION_SLACK`` more bytes.
+    count: the number of integers, at least 1; the header must declare the same number. out: has room for them from byte
+    ``to`` on, and for ``CONVERSION_SLACK`` more bytes.
     """
     at, end, left, width, to = uintp(at), uintp(end), uintp(count), uintp(width), uintp(to)
-    size, miniblocks, value, at = _block_header(data, at, end, left)
+    size, miniblocks, value, at = _read_header(data, at, end, left)
     if size == uintp(0) or left == uintp(0):
         return int64(-1)
     store64(out, to, value)
@@ -154,10 +158,10 @@ def unpack_deltas(data: Any, at: Any, end: Any, count: Any, width: Any, out: Any
         number, widths = varint(data, at, end)
         if widths > end or miniblocks > end - widths:
             return int64(-1)
-        least, at = _zigzag(number), widths + miniblocks
+        least, at = _decode_zigzag(number), widths + miniblocks
         for i in range(miniblocks):
             if left == uintp(0):
-                break
+                break  # miniblocks without values have a bit width, but no bytes
             bits = uintp(data[widths + uintp(i)])
             if bits > _EIGHT * width or (size >> _THREE) * bits > end - at:
                 return int64(-1)
@@ -171,57 +175,60 @@ def unpack_deltas(data: Any, at: Any, end: Any, count: Any, width: Any, out: Any
 
 @numba.njit
 def _read_lengths(
-    data: Any, at: Any, end: Any, encoding: Any, count: Any, stored: Any, shared: Any, own: Any
+    data: Any, at: Any, end: Any, encoding: Any, count: Any, fixed_size: Any, prefixes: Any, suffixes: Any
 ) -> Any:
-    """Read the lengths of a page's strings; returns the position of their bytes (-1 for malformed lengths) and their sum.
+    """Read the sizes of a page's strings; returns the position of the suffixes (-1 for malformed sizes) and the size of all.
 
-    shared, own: receive, as integers of four bytes, the numbers of bytes from the string before and of other bytes. stored:
-    the bytes that each string must have; 0 for any number.
+    prefixes, suffixes: receive the sizes of the prefixes and suffixes as integers of four bytes; DELTA_LENGTH_BYTE_ARRAY has
+    no prefixes. fixed_size: the size that each string must have; 0 for any size.
     """
     if count == 0:
         return at, int64(0)
-    lengths, heads = own[: _LENGTH * count].view(np.int32), shared[: _LENGTH * count].view(np.int32)
+    prefix_sizes = prefixes[: _LENGTH * count].view(np.int32)
+    suffix_sizes = suffixes[: _LENGTH * count].view(np.int32)
     if encoding == DELTA_BYTE_ARRAY:
-        at = unpack_deltas(data, at, end, count, int64(_LENGTH), shared, int64(0))
+        at = unpack_deltas(data, at, end, count, int64(_LENGTH), prefixes, int64(0))
         if at < 0:
             return int64(-1), int64(0)
     else:
-        heads[:] = 0
-    at = unpack_deltas(data, at, end, count, int64(_LENGTH), own, int64(0))
+        prefix_sizes[:] = 0
+    at = unpack_deltas(data, at, end, count, int64(_LENGTH), suffixes, int64(0))
     if at < 0:
         return int64(-1), int64(0)
-    total = own_bytes = before = int64(0)
+    total = suffix_bytes = size_before = int64(0)
     for i in range(count):
-        head, length = int64(heads[i]), int64(lengths[i])
-        if head < 0 or length < 0 or head > before or (stored > 0 and head + length != stored):
+        prefix_size, suffix_size = int64(prefix_sizes[i]), int64(suffix_sizes[i])
+        size = prefix_size + suffix_size
+        if not 0 <= prefix_size <= size_before or suffix_size < 0 or (fixed_size > 0 and size != fixed_size):
             return int64(-1), int64(0)
-        before = head + length
-        total += before
-        own_bytes += length
-    return (at if own_bytes <= end - at else int64(-1)), total
+        size_before = size
+        total += size
+        suffix_bytes += suffix_size
+    return (at if suffix_bytes <= end - at else int64(-1)), total
 
 
 @numba.njit
 def _write_strings(
-    data: Any, at: Any, count: Any, stored: Any, shared: Any, own: Any, out: Any, to: Any
+    data: Any, at: Any, count: Any, fixed_size: Any, prefixes: Any, suffixes: Any, out: Any, to: Any
 ) -> None:
-    """Write the strings of a page as plain ones. at: the position of their bytes.
+    """Write the strings of a page as plain ones. at: the position of their suffixes. The sizes are from ``_read_lengths``.
 
     ``_read_lengths`` has checked that the bytes exist, and the caller that the output has room for the strings.
     """
-    lengths, heads = own[: _LENGTH * count].view(np.int32), shared[: _LENGTH * count].view(np.int32)
-    before = to
+    prefix_sizes = prefixes[: _LENGTH * count].view(np.int32)
+    suffix_sizes = suffixes[: _LENGTH * count].view(np.int32)
+    string_before = to
     for i in range(count):
-        head, length = int64(heads[i]), int64(lengths[i])
-        if stored == 0:
-            store32(out, to, uint64(head + length))
+        prefix_size, suffix_size = int64(prefix_sizes[i]), int64(suffix_sizes[i])
+        if fixed_size == 0:
+            store32(out, to, uint64(prefix_size + suffix_size))
             to += _LENGTH
-        if head:
-            copy_string(out, to, out, before, head)
-        copy_string(out, to + head, data, at, length)
-        before = to
-        at += length
-        to += head + length
+        if prefix_size:
+            copy_string(out, to, out, string_before, prefix_size)
+        copy_string(out, to + prefix_size, data, at, suffix_size)
+        string_before = to
+        at += suffix_size
+        to += prefix_size + suffix_size
 
 
 @numba.njit(
@@ -231,22 +238,20 @@ def _write_strings(
     cache=True,
     nogil=True,
 )
-def plain_strings(data: Any, pages: Any, is_needed: Any, has_levels: Any, stored: Any) -> Any:
+def plain_strings(data: Any, pages: Any, is_needed: Any, has_levels: Any, fixed_size: Any) -> Any:
     """Copy the needed pages, with plain strings instead of delta-encoded ones, and make the page table point to the copy.
 
-    Returns whether all pages are sound, and the copy. A page of strings that share many bytes may be much smaller than its
-    strings, so their size is computed before memory is allocated, and must be at most ``MAX_CONVERTED_BYTES``. stored: the
-    bytes of each string, without a length before them; 0 if each string has its length. The other parameters are those of
-    ``convert_pages``.
+    Returns whether all pages are sound, and the copy. If strings share long prefixes, a page may be much smaller than its
+    strings. So their size is computed before memory is allocated for them, and the copy has at most ``MAX_CONVERTED_BYTES``.
+    fixed_size: the size of each value of a FIXED_LEN_BYTE_ARRAY column, whose plain values have no length before them; 0 for
+    BYTE_ARRAY. The other parameters are those of ``convert_pages``.
     """
     if not are_stored(data, pages):
         return False, np.empty(0, np.uint8)
     longest, room = largest_number(pages, VALUES), int64(COPY_SLACK)
     flags = np.empty(longest, np.uint8)
-    shared, own = (
-        np.empty(_LENGTH * longest + CONVERSION_SLACK, np.uint8),
-        np.empty(_LENGTH * longest + CONVERSION_SLACK, np.uint8),
-    )
+    prefixes = np.empty(_LENGTH * longest + CONVERSION_SLACK, np.uint8)
+    suffixes = np.empty(_LENGTH * longest + CONVERSION_SLACK, np.uint8)
     for number in range(len(pages)):
         if is_needed[number]:
             room += pages[number, SIZE] + _LENGTH * pages[number, VALUES]
@@ -268,18 +273,18 @@ def plain_strings(data: Any, pages: Any, is_needed: Any, has_levels: Any, stored
             count = read_levels(data, level_at, level_end, has_levels, flags[:values])
             if count < 0:
                 return False, out
-            at, added = _read_lengths(data, at, end, encoding, count, stored, shared, own)
+            at, added = _read_lengths(data, at, end, encoding, count, fixed_size, prefixes, suffixes)
             if at < 0:
                 return False, out
-            added += int64(0) if stored > 0 else _LENGTH * count
+            added += int64(0) if fixed_size > 0 else _LENGTH * count
         used = to + copied + added + COPY_SLACK
         if used > MAX_CONVERTED_BYTES:
             return False, out
         if used > len(out):
-            out = with_more_room(out, to, copied + added + COPY_SLACK)
+            out = with_more_room(out, to, copied + added + COPY_SLACK, int64(MAX_CONVERTED_BYTES))
         copy_bytes(out, to, data, begin, copied)
         if is_converted:
-            _write_strings(data, at, count, stored, shared, own, out, to + copied)
+            _write_strings(data, at, count, fixed_size, prefixes, suffixes, out, to + copied)
             page[ENCODING] = PLAIN
         page[BODY], page[SIZE], page[RAW_SIZE] = to, copied + added, copied + added
         to += copied + added

@@ -1,18 +1,19 @@
-"""Converts plain values whose layout differs from Arrow's, page by page, before ``parquet_values.py`` decodes them.
+"""Converts numbers whose encoding or layout differs from Arrow's to plain values, before ``parquet_values.py`` decodes them.
 
 ``convert_pages`` copies the pages of a chunk. Levels and dictionary indices stay as they are. The values are converted:
 
     INT96              8 bytes nanoseconds of the day, 4 bytes Julian day --> 8 bytes microseconds since 1970
     BIG_ENDIAN         1 to 16 bytes, the most significant one first     --> 8 or 16 bytes, the least significant one first
-    SIZED_BIG_ENDIAN   their number in 4 bytes, and these 1 to 16 bytes  --> 8 or 16 bytes, the least significant one first
+    SIZED_BIG_ENDIAN   a size in 4 bytes, then as in BIG_ENDIAN          --> 8 or 16 bytes, the least significant one first
     BITS               1 bit, or runs of one-bit integers                --> 1 byte
 
-The values of a dictionary page are converted in the same way. Delta-encoded integers (``parquet_deltas.py``) and values
-whose bytes are stored apart (``parquet_splits.py``) become plain values as Arrow has them.
+The values of a dictionary page are converted in the same way. Delta-encoded integers (``parquet_deltas.py``) and
+byte-stream-split values (``parquet_splits.py``) become plain values as Arrow has them.
 
-Invariant: the loads and stores of ``memory.py`` have no bounds checks. Before each loop, the number of values that are not
-NULL is compared with the bytes of the page, and with the room in the output. A result of False lets pyarrow read the chunk,
-which reports the damage.
+Invariant: the loads and stores of ``memory.py`` have no bounds checks. ``convert_pages`` checks that the output has room for
+all values. Before bytes are read, the functions check that the page has them: at once for values of a fixed width, and for
+each integer or miniblock if sizes vary. If a check fails, the result is False. Then pyarrow reads the chunk, and reports the
+damage.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ from kquery_spark.kernels.parquet_page_table import (
     VALUES,
 )
 
-_SIZE_BYTES = 4  # of the size before Boolean runs, and before integers of any number of bytes
+_SIZE_BYTES = (
+    4  # the number of bytes of a size, which precedes Boolean runs and each SIZED_BIG_ENDIAN integer
+)
 _MAX_INTEGER_BYTES = 16
 _MICROS_PER_DAY = 86_400_000_000
 # For these days, and for nanoseconds below 2^63, the microseconds fit into 64 bits.
@@ -139,6 +142,7 @@ def _bits(data: Any, at: Any, end: Any, encoding: Any, valid_rows: Any, out: Any
 @numba.njit
 def _store_integer(data: Any, at: Any, step: Any, stored: Any, width: Any, out: Any, to: Any) -> Any:
     """Convert a big-endian integer whose bytes are ``step`` bytes apart; the result is not 0 if it does not fit."""
+    # both words begin as 64 copies of the sign bit, and the bytes are shifted in from the right
     high = low = uint64(0) - uint64(data[at] >> numba.uint8(7))
     upper = max(stored - 8, 0)
     for i in range(upper):
@@ -154,7 +158,7 @@ def _store_integer(data: Any, at: Any, step: Any, stored: Any, width: Any, out: 
 
 @numba.njit
 def _split_integers(data: Any, at: Any, count: Any, stored: Any, width: Any, out: Any, to: Any) -> Any:
-    """Convert big-endian integers whose bytes are stored apart; False if one does not fit."""
+    """Convert byte-stream-split big-endian integers; False if one does not fit."""
     overflow = int64(0)
     for i in range(count):
         overflow |= _store_integer(data, at + i, count, stored, width, out, to + width * i)
@@ -163,7 +167,7 @@ def _split_integers(data: Any, at: Any, count: Any, stored: Any, width: Any, out
 
 @numba.njit
 def _sized_integers(data: Any, at: Any, end: Any, count: Any, width: Any, out: Any, to: Any) -> Any:
-    """Convert big-endian integers behind their sizes; False for malformed pages, or if one does not fit."""
+    """Convert big-endian integers, each preceded by its size; False for malformed pages, or if one does not fit."""
     overflow = int64(0)
     for i in range(count):
         if end - at < _SIZE_BYTES:
@@ -179,7 +183,10 @@ def _sized_integers(data: Any, at: Any, end: Any, count: Any, width: Any, out: A
 
 @numba.njit
 def _is_converted(kind: Any, encoding: Any) -> Any:
-    """True if the values of a page are converted; False for dictionary indices, and for encodings that do not occur."""
+    """True if the values of a page are converted. Dictionary indices, and plain values as in Arrow, are copied.
+
+    ``decode_values`` declines pages with other encodings.
+    """
     if encoding == PLAIN:
         return kind != AS_IN_ARROW
     if encoding == BYTE_STREAM_SPLIT:
@@ -200,7 +207,11 @@ def _convert_values(
     out: Any,
     to: Any,
 ) -> Any:
-    """Convert ``count`` values of a page, all that are not NULL; False for malformed pages."""
+    """Convert the ``count`` values of a page that are not NULL; False for malformed pages.
+
+    Before it calls the function for a layout, it checks the widths for which that function is written. Values of a fixed
+    width must also lie within the page; the other functions check that themselves.
+    """
     if count == 0:
         return True
     if encoding == DELTA_BINARY_PACKED:
@@ -241,8 +252,8 @@ def convert_pages(
 
     data, pages: the decompressed bytes and the table of the data pages. is_needed: a flag for each page; the other pages get
     the size 0. has_levels: whether the column has definition levels. kind: the layout of the plain values, for example
-    ``INT96``. stored, width: the bytes of a value in the page and in ``out``. out: has room for the bytes of the needed
-    pages, for all of their values, and for ``CONVERSION_SLACK`` more bytes.
+    ``INT96``. stored, width: the bytes of a value in the page (unused for ``BITS`` and ``SIZED_BIG_ENDIAN``) and in ``out``.
+    out: has room for the bytes of the needed pages, for all of their values, and for ``CONVERSION_SLACK`` more bytes.
     """
     if not are_stored(data, pages) or not 0 < stored <= _MAX_INTEGER_BYTES or (width < stored < 9):
         return False

@@ -1,12 +1,20 @@
-"""Joins the bytes of values that BYTE_STREAM_SPLIT stores apart: first bytes of all values, then second ones, and so on.
+"""Decodes BYTE_STREAM_SPLIT, which stores the first bytes of all values, then the second bytes of all values, and so on.
 
-For the 32-bit integers 1 and 0x0203, a page has the four streams
+For the 32-bit integers 1 and 0x0203, a page has four streams:
 
     01 03   00 02   00 00   00 00
 
-A page of ``count`` values of ``width`` bytes has ``count * width`` bytes, which the caller checks. Four or eight bytes of
-each stream are transposed at once, as the rows of a square matrix: each step swaps the upper part of a row with the lower
-part of another one.
+A page of ``count`` values of ``width`` bytes has ``count * width`` bytes, which the caller checks.
+
+The loops decode four values of four bytes at once, or eight values of eight bytes. They load as many bytes from each stream
+as the rows of a square matrix and transpose it. ``_swap`` exchanges the upper half of one row with the lower half of another
+row, then the quarters within the halves, and so on down to single bytes. For the values a, b, c, d, where a1 is the second
+byte of a:
+
+    a0 b0 c0 d0         a0 b0 a2 b2         a0 a1 a2 a3
+    a1 b1 c1 d1   -->   a1 b1 a3 b3   -->   b0 b1 b2 b3
+    a2 b2 c2 d2         c0 d0 c2 d2         c0 c1 c2 c3
+    a3 b3 c3 d3         c1 d1 c3 d3         d0 d1 d2 d3
 """
 
 from __future__ import annotations
@@ -30,7 +38,7 @@ def _swap(low: Any, high: Any, shift: Any, mask: Any) -> Any:
 
 @numba.njit
 def _join_last(data: Any, at: Any, first: Any, count: Any, width: Any, out: Any, to: Any) -> None:
-    """Join the values from number ``first`` on, byte by byte."""
+    """Join the values from number ``first`` on byte by byte. They are too few for a matrix."""
     for i in range(first, count):
         for k in range(width):
             out[to + width * i + k] = data[at + k * count + i]

@@ -138,7 +138,7 @@ def _append(
             if total + size + COPY_SLACK > len(out):
                 if total + size > _MAX_OFFSET:
                     return out, total, int64(-1)
-                out = with_more_room(out, total, size + COPY_SLACK)
+                out = with_more_room(out, total, size + COPY_SLACK, int64(_MAX_OFFSET))
             copy_string(out, total, source, position, size)
             total += size
         offsets[k + 1] = total

@@ -13,10 +13,10 @@ element is its tag. The lowest two bits of the tag are the kind of the element:
 A copy may overlap its own output. The block ``08 04 61 62 09 02`` has 8 raw bytes: the literal "ab", and a copy of 6 bytes
 from 2 bytes back, which repeats it: "abababab".
 
-A column of 64-bit integers becomes pairs of a literal of 1 to 3 bytes and a copy of the other bytes. The time per pair is
-the time from one tag to the next, because the position of a tag follows from the tag before. ``_short_elements``
-therefore tests few conditions, which the processor predicts, and always copies 16 bytes (see ``block_copies``).
-``_element`` decompresses any element.
+A column of 64-bit integers becomes pairs of a literal of 1 to 3 bytes and a copy of the other bytes. The position of a tag
+is known only after the tag before it is decoded, so the time from one tag to the next determines the time per pair.
+Therefore ``_short_elements`` has few branches, which the processor predicts well, and copies whole blocks of 16 bytes (see
+``block_copies``). ``_element`` decompresses any element.
 
 Positions are unsigned, because numba adds a test for negative ones to each access by a signed position.
 """
@@ -34,6 +34,7 @@ from kquery_spark.kernels.loops.parquet_runs import varint
 
 _ONE, _TWO, _THREE, _FOUR, _FIVE = uintp(1), uintp(2), uintp(3), uintp(4), uintp(5)
 _SEVEN, _WORD, _TWO_WORDS = uintp(7), uintp(8), uintp(16)
+_BYTE_BITS = uintp(8)
 _LITERAL, _NEAR_COPY, _COPY = uintp(0), uintp(1), uintp(2)
 _MAX_SIZE_IN_TAG = uintp(60)
 _BYTE, _TWO_BYTES = uintp(0xFF), uintp(0xFFFF)
@@ -55,10 +56,10 @@ def _load32_or_zeros(data: Any, at: Any) -> Any:
 
 @numba.njit
 def _short_elements(data: Any, at: Any, end: Any, out: Any, start: Any, to: Any, out_end: Any) -> Any:
-    """Decompress elements up to one of another kind; returns its position, and the position of its raw bytes.
+    """Decompress short elements until another element follows; returns its position, and the position of its raw bytes.
 
-    Short elements are literals of up to 16 bytes, and copies from at least 8 bytes back with an offset of one or two bytes.
-    An element near the end of the input or of the output is not short.
+    Short elements are literals of up to 16 bytes, and copies of kind 1 or 2 from at least 8 bytes back. Those near the end
+    of the input or of the output are decompressed by ``_element``, because this function reads and writes whole blocks.
     """
     while at + _PAIR_BYTES <= end and to + _RAW_PAIR_BYTES <= out_end:
         tag = uintp(data[at])
@@ -69,11 +70,11 @@ def _short_elements(data: Any, at: Any, end: Any, out: Any, start: Any, to: Any,
             copy_words(out, to, data, at + _ONE)
             at += _ONE + size
             to += size
-            tag = uintp(
-                data[at]
-            )  # a copy follows each literal, except in blocks of other compressors than Snappy's
+            # Snappy's compressor writes a copy after each literal. Another compressor may write a literal after a literal,
+            # for which no branch below is taken.
+            tag = uintp(data[at])
         if tag & _THREE == _NEAR_COPY:
-            offset = ((tag >> _FIVE) << _WORD) | uintp(data[at + _ONE])
+            offset = ((tag >> _FIVE) << _BYTE_BITS) | uintp(data[at + _ONE])
             if offset < _WORD or offset > to - start:
                 break
             copy_words(out, to, out, to - offset)
@@ -104,7 +105,7 @@ def _element(data: Any, at: Any, end: Any, out: Any, start: Any, to: Any, out_en
             size_bytes = size - _MAX_SIZE_IN_TAG
             if size_bytes > end - at:
                 return False, at, to
-            mask = (_ONE << (uintp(8) * size_bytes)) - _ONE
+            mask = (_ONE << (_BYTE_BITS * size_bytes)) - _ONE
             size = (uintp(_load32_or_zeros(data, at)) & mask) + _ONE
             at += size_bytes
         if size > end - at or size > out_end - to:
@@ -114,7 +115,7 @@ def _element(data: Any, at: Any, end: Any, out: Any, start: Any, to: Any, out_en
     word = uintp(_load32_or_zeros(data, at))
     if kind == _NEAR_COPY:
         size = ((tag >> _TWO) & _SEVEN) + _FOUR
-        offset = ((tag >> _FIVE) << _WORD) | (word & _BYTE)
+        offset = ((tag >> _FIVE) << _BYTE_BITS) | (word & _BYTE)
         at += _ONE
     elif kind == _COPY:
         offset = word & _TWO_BYTES

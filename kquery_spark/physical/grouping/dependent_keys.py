@@ -15,7 +15,9 @@ import pyarrow.compute as pc
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector
 
-_SAMPLE_ROWS = 1024  # the comparisons after which a difference mostly has been found, if there is one
+_SAMPLE_ROWS = (
+    1024  # the number of rows that are compared first; if any rows differ, some of these usually do
+)
 _BLOCK_ROWS = 16_384  # the number of strings that are gathered and compared at once
 
 
@@ -29,7 +31,7 @@ def comparable_values(key: Vector, num_rows: int) -> pa.Array | None:
     return key.data if key.dtype in (t.STRING, t.BINARY) else None
 
 
-def may_be_determined(groups: int, num_rows: int) -> bool:
+def is_comparing_cheaper(groups: int, num_rows: int) -> bool:
     """Return False if more than three quarters of the rows would have to be compared, since encoding then takes less time.
 
     groups: the number of groups of the other keys, or an upper bound.
@@ -40,9 +42,9 @@ def may_be_determined(groups: int, num_rows: int) -> bool:
 def are_determined(columns: Sequence[pa.Array], ids: Int64s, first_rows: Int64s) -> bool:
     """Return whether each column has a single value in each group. ids: the group of each row.
 
-    Returns False without comparing any rows if there are too few groups (``may_be_determined``).
+    Returns False without comparing any rows if there are too few groups (``is_comparing_cheaper``).
     """
-    if not may_be_determined(len(first_rows), len(ids)):
+    if not is_comparing_cheaper(len(first_rows), len(ids)):
         return False
     firsts = first_rows.take(ids)
     rows = np.flatnonzero(firsts != np.arange(len(ids)))

@@ -6,7 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kquery_spark.physical.grouping.dependent_keys import are_determined, comparable_values, may_be_determined
+from kquery_spark.physical.grouping.dependent_keys import (
+    are_determined,
+    comparable_values,
+    is_comparing_cheaper,
+)
 from kquery_spark.physical.grouping.groups import Codes, Groups, number_groups
 from kquery_spark.physical.grouping.key_codes import encode, pack
 from kquery_spark.types.vector import Vector
@@ -28,7 +32,7 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
     if others and encoded and num_rows >= _MIN_COMPARED_ROWS:
         codes = pack(encoded, num_rows)
         encoded = [codes]
-        if may_be_determined(codes.cardinality, num_rows):
+        if is_comparing_cheaper(codes.cardinality, num_rows):
             groups = number_groups(codes)
             if are_determined(others, groups.ids, groups.first_rows):
                 return groups

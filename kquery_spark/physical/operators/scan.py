@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 
 import pyarrow as pa
 from typing_extensions import override
@@ -33,11 +32,9 @@ from kquery_spark.physical.split_columns import (
     SplitColumns,
     decided_by_values,
     rows_of,
-    true_flags,
 )
 from kquery_spark.run_control import check_run, current_control
 from kquery_spark.sources.base import Source, Split
-from kquery_spark.sources.dictionary_column import Flags
 from kquery_spark.sources.prefetch.read_counts import read_counts
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import fixed_bytes, reserve_rows
@@ -256,8 +253,8 @@ class _FilteringReader:
             if column is None:
                 continue
             before = read.rows if rows is None else len(rows)
-            passing_values = column.evaluate(partial(self._true, name, by_column[name]))
-            assert passing_values is not None
+            field = self._source.schema.field(name)
+            passing_values = by_column[name].passing_values(field, column)
             rows = rows_of([(column, passing_values)], rows)
             after = read.rows if rows is None else len(rows)
             self._passing_shares[name] = after / max(before, 1)
@@ -265,13 +262,6 @@ class _FilteringReader:
             if after == 0:
                 break
         return conditions.without(frozenset(decided)), rows
-
-    def _true(self, name: str, conditions: RowConditions, values: pa.Array) -> Flags:
-        """Return for each value of a column whether all conditions are true."""
-        schema = pa.schema([self._source.schema.field(name)])
-        mask = conditions.mask(Batch(schema, (values,), len(values)))
-        assert mask is not None
-        return true_flags(mask)
 
     def _possible_rows(
         self, split: Split, conditions: RowConditions, runtime: list[RuntimeFilter]

@@ -58,7 +58,7 @@ def _read(path: str) -> dict[str, Int64s]:
             footer = read_footer(opened)
             metadata = None if footer is None else checked_reader(footer, opened.size()).metadata
             # without a footer pyarrow raises its error
-            file = pq.ParquetFile(opened, metadata=metadata, read_dictionary=_dictionaries(metadata))
+            file = pq.ParquetFile(opened, metadata=metadata, read_dictionary=_dictionary_columns(metadata))
             for group in range(file.num_row_groups):
                 for data_path, positions in _read_row_group(file, group, path):
                     parts[data_path].append(positions)
@@ -67,8 +67,8 @@ def _read(path: str) -> dict[str, Int64s]:
     return {data_path: np.concatenate(some) for data_path, some in parts.items()}
 
 
-def _dictionaries(metadata: Any) -> list[str]:
-    """Return the column of the paths, which repeat, unless pyarrow cannot read it as a dictionary."""
+def _dictionary_columns(metadata: Any) -> list[str]:
+    """Return the columns to read as dictionaries: the paths, because they repeat, or none if pyarrow cannot do that."""
     columns = range(metadata.num_columns if metadata is not None and metadata.num_row_groups else 0)
     paths = [i for i in columns if metadata.row_group(0).column(i).path_in_schema == "file_path"]
     return [] if any(has_delta_strings(metadata, i) for i in paths) else ["file_path"]

@@ -6,7 +6,6 @@ whole chunk, so the page index provides the locations, if the file has one. The 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -32,9 +31,6 @@ from kquery_spark.types.vector import Int64s
 # smaller column chunks are read whole, because locating their pages costs more than it saves
 _MIN_PAGED_ROWS, _MIN_PAGED_BYTES = 1 << 18, 1 << 20
 _MAX_PAGE_ROW_SHARE = 0.5  # pages are read alone if they have at most this share of the chunk's rows
-
-# Before release 1.8, Parquet's Java library shared the bytes of a page's first string with the page before (PARQUET-246).
-_INDEPENDENT_PAGES = re.compile(r"(?!parquet-mr)|parquet-mr version (1\.([89]|\d\d)|[2-9])")
 
 _ChunkKey = tuple[int, str]
 """The number of a row group, and the name of a flat column."""
@@ -73,7 +69,7 @@ class ChunkPages:
     def with_rows(
         self, group: int, column: str, rows: Int64s, *, before_fetch: bool = False
     ) -> PagedColumn | None:
-        """Select the pages that contain these rows of a row group; None if reading the whole column is as fast.
+        """Select the pages that contain these rows of a row group; None if the whole column is to be read.
 
         before_fetch: True if the chunk of a remote file must not be fetched in order to locate its pages.
         """
@@ -134,9 +130,6 @@ class ChunkPages:
             return None
         chunk, num_rows = self._chunk(group, column), self._metadata.row_group(group).num_rows
         if num_rows < _MIN_PAGED_ROWS and chunk.total_uncompressed_size < _MIN_PAGED_BYTES:
-            return None
-        are_independent = _INDEPENDENT_PAGES.match(str(self._metadata.created_by)) is not None
-        if "DELTA_BYTE_ARRAY" in chunk.encodings and not are_independent:
             return None
         pages = None if self._is_local else self._indexed(group, column)
         if pages is not None or not by_headers:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.parquet.calendar import RebaseSettings
 from kquery_spark.sources.parquet.column_types import is_in_nanoseconds, mismatch, readable_as
-from kquery_spark.sources.parquet.features import BROTLI, NANOSECONDS
+from kquery_spark.sources.parquet.features import BROTLI, DEPENDENT_PAGES, NANOSECONDS
 from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.variants import check_compiled, check_variant
 from kquery_spark.types import decimals
@@ -37,6 +37,8 @@ def check_storage(opened: OpenFile, name: str) -> None:
     path = opened.file.path
     if name in opened.brotli:
         raise BROTLI.declined(column=name, file=path)
+    if name in opened.dependent:
+        raise DEPENDENT_PAGES.declined(column=name, file=path)
     if name.lower() in opened.ambiguous:
         raise SourceError(f"{path} has two columns {name} that differ only in case")
     if any(shared == name or shared.startswith(f"{name}.") for shared in opened.shared_paths):

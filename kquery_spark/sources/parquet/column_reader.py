@@ -4,9 +4,9 @@
       |  page_table          writes a row of integers for each page header
       v
     pages                    decompress_pages or pyarrow's codec yields the dictionary and the pages with selected rows
-      |  plain_strings       makes plain strings from delta-encoded ones
-      |  convert_pages       converts values that Arrow stores otherwise: INT96, Boolean values, decimals in bytes, and
-      |                      numbers that are delta-encoded or whose bytes are stored apart
+      |  plain_strings       replaces delta-encoded strings by plain ones
+      |  convert_pages       converts values that Arrow stores in another way: INT96, Boolean values, decimals in bytes, and
+      |                      numbers that are delta-encoded or byte-stream-split
       |  decode_values       decodes fixed-width values or dictionary indices, of all rows or of the selected rows
       |  decode_strings      decodes strings, or the strings of the dictionary page
       v
@@ -63,7 +63,7 @@ from kquery_spark.types.vector import Int64s
 _DICTIONARY_ENCODINGS = (PLAIN, PLAIN_DICTIONARY)
 _NEEDS_NO_CONVERSION = {PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY}
 _DELTA_STRINGS = {DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY}
-_LENGTH_BYTES = 4  # of a plain string, before its bytes
+_LENGTH_BYTES = 4  # the number of bytes of the length before each plain string
 _FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
 _NO_ROWS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
@@ -128,7 +128,8 @@ class ColumnReader:
         values = self._dictionary_numbers if count <= self.chunk.max_dictionary_values else None
         if values is None or len(values) < count * layout.width:
             return None
-        return layout.array(count, None, 0, pa.py_buffer(values[: count * layout.width]))
+        # The bytes of an uncompressed page may not be aligned, so they are copied.
+        return layout.array(count, None, 0, pa.py_buffer(values[: count * layout.width].copy()))
 
     def packed_indices(self) -> PackedIndices | None:
         """Decompress all pages and return their dictionary indices, which stay bit-packed; None for a damaged page."""
@@ -151,6 +152,9 @@ class ColumnReader:
             room *= 8
         if count < 0 or totals[RAW_BYTES] > chunk.raw_size:
             return None
+        encodings = frozenset(pages[1 : count + 1, ENCODING].tolist())
+        if not chunk.page_encodings.issuperset(encodings):
+            return None
         dictionary = pages[0].tolist()
         has_dictionary = dictionary[KIND] >= 0
         return _Pages(
@@ -158,7 +162,7 @@ class ColumnReader:
             pages[1 : count + 1],
             bool(totals[COMPRESSED_PAGES]),
             has_dictionary and bool(totals[INDEX_PAGES] == count),
-            frozenset(pages[1 : count + 1, ENCODING].tolist()),
+            encodings,
         )
 
     @cached_property
@@ -190,6 +194,7 @@ class ColumnReader:
         pages, stored, layout = self._pages, self._decompressed(is_needed), self.chunk.layout
         if stored is None or pages is None or _DELTA_STRINGS.isdisjoint(pages.encodings):
             return stored
+        # ``plain_strings`` allocates four bytes for each length of a page before it checks the page
         if _LENGTH_BYTES * self.chunk.rows > MAX_CONVERTED_BYTES:
             return None
         data, table = stored[0], stored[1].copy()

@@ -6,6 +6,10 @@ from kquery_spark.sources.features import Feature
 from kquery_spark.sources.file_features import BUCKETS
 
 BROTLI = Feature("Brotli", reason="{column} of {file} is compressed by Brotli, which is not supported")
+DEPENDENT_PAGES = Feature(
+    "delta-encoded strings of Parquet's Java library before 1.8",
+    reason="{column} of {file} may have pages that need the page before (PARQUET-246), which is not supported",
+)
 NANOSECONDS = Feature(
     "times in nanoseconds", reason="{column} of {file} is in nanoseconds, which is not supported"
 )
@@ -39,6 +43,7 @@ FEATURES = (
     SHREDDED_TYPE,
     SHREDDED_UNCOMPILED,
     BROTLI,
+    DEPENDENT_PAGES,
     NANOSECONDS,
     CONVERTED_INT96,
 )

@@ -17,6 +17,7 @@ from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.dictionary_column import Indices
 from kquery_spark.sources.input_file import InputFile
+from kquery_spark.sources.parquet.calendar import RebaseSettings
 from kquery_spark.sources.parquet.chunk_pages import ChunkPages
 from kquery_spark.sources.parquet.column_reader import ColumnReader
 from kquery_spark.sources.parquet.flat_chunk import FlatChunk, flat_chunk
@@ -32,6 +33,7 @@ from kquery_spark.sources.prefetch.read_counts import count_read
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, narrow
 
+# In local files, the loops read smaller chunks whole instead of by pages. The bytes are those in the file.
 _MIN_PAGED_BYTES_IN_LOOPS = 8 << 20
 _BIT_TYPES = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64(), 128: pa.binary(16)}
 
@@ -47,12 +49,15 @@ class Typed:
 class OpenFile(ParsedFooter):
     """An open Parquet file, which the worker caches between tasks: its parsed footer, and methods that read row groups.
 
+    in_engine_form: whether a column of a type needs no conversion to a table's type, under some rebase settings.
+
     Reading is not thread-safe in pyarrow, so each thread gets a reader of its own over the shared footer and handle.
     """
 
     def __init__(self, file: DataFile) -> None:
         super().__init__(file)
         self._flat_chunks: dict[tuple[int, str], FlatChunk | None] = {}
+        self.in_engine_form: dict[tuple[str, pa.DataType, pa.DataType, RebaseSettings], bool] = {}
         self._paths = [leaf.path for leaf in self._leaves]
         self._has_exact_counts = has_exact_counts(str(self.metadata.created_by))
         self._chunks = StoredChunks(self.metadata, self._paths)
@@ -200,8 +205,8 @@ class OpenFile(ParsedFooter):
     ) -> PagedColumn | None:
         """Select the pages of a column that contain these rows; None if reading the whole column is as fast.
 
-        The loops read the whole chunk of a local file up to a larger size, because they decode only the pages with these
-        rows. pyarrow decodes all pages of a chunk.
+        pyarrow decodes all pages of a chunk, so it should get a file with these pages only. The loops skip the other pages
+        anyway. If they can read a chunk of a local file, the result is None up to ``_MIN_PAGED_BYTES_IN_LOOPS``.
         """
         if kernels is not None and self._input.is_local:
             chunk = self._flat_chunk(group, column)

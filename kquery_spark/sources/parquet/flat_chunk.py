@@ -12,6 +12,7 @@ from kquery_spark.kernels.parquet_page_table import (
     AS_IN_ARROW,
     BIG_ENDIAN,
     BITS,
+    ENCODINGS,
     INT96,
     INT96_BYTES,
     SIZED_BIG_ENDIAN,
@@ -53,9 +54,9 @@ _MIN_ROWS_PER_VALUE = 32
 class ValueLayout(NamedTuple):
     """How fixed-width values are stored and decoded.
 
-    dtype: the type of the decoded array. stored: the bytes of a plain value in the file, or the least
-    number if sizes vary; 1 for bits. kind: ``AS_IN_ARROW``,
-    or how ``convert_pages`` converts the values. width: the bytes of a value that ``decode_values`` writes.
+    dtype: the type of the decoded array. stored: the bytes of a plain value in the file, or the smallest number if sizes
+    vary; 1 for bits. kind: ``AS_IN_ARROW``, or how ``convert_pages`` converts the values. width: the bytes of a value that
+    ``decode_values`` writes.
     """
 
     dtype: pa.DataType
@@ -84,7 +85,8 @@ class FlatChunk:
     byte_range: the position of the chunk in its file. raw_size: bytes of its pages after decompression, headers included.
     dtype: the Arrow type to return, a dictionary type for strings that are read as indices. layout: how the values are
     stored; None for strings. has_levels: whether the column has definition levels, so that rows can be NULL.
-    encodings: those that the footer lists. rows: the number of rows in the row group.
+    encodings: those that the footer lists. page_encodings: the numbers of the encodings that pages with values of this type
+    may have. rows: the number of rows in the row group.
     """
 
     byte_range: ByteRange
@@ -94,6 +96,7 @@ class FlatChunk:
     layout: ValueLayout | None
     has_levels: bool
     encodings: frozenset[str]
+    page_encodings: frozenset[int]
     rows: int
 
     @property
@@ -111,7 +114,9 @@ class FlatChunk:
         """False if the footer shows that ``dictionary_values`` would return None, so that the chunk need not be read for it.
 
         If the dictionary is small enough and all pages store indices, the raw bytes of the chunk are the values of the
-        dictionary, the bit-packed indices, and levels and headers, for which one byte for each row is plenty.
+        dictionary, the bit-packed indices, and levels and headers, for which one byte for each row is plenty. Sized decimals
+        may have up to 15 bytes more than ``layout.stored``. The byte for each row covers these, too, because there are at
+        least ``_MIN_ROWS_PER_VALUE`` rows for each value.
         """
         if not self.has_dictionary or self.layout is None:
             return False
@@ -159,6 +164,7 @@ def flat_chunk(
         layout,
         levels == 1,
         frozenset(chunk.encodings),
+        frozenset(number for name, number in ENCODINGS.items() if name in readable),
         rows,
     )
 

@@ -19,7 +19,8 @@ _footers = cast("LruCache[DataFile, OpenFile]", PARQUET_FOOTERS)
 def open_file(file: DataFile, *, check: bool = True) -> OpenFile:
     """Open a file, or return it from the cache.
 
-    check: whether to raise SourceError if the file has changed since it was cached. Reads of its bytes always check that.
+    check: whether to raise SourceError if the file at this path has changed since it was cached. Reads of bytes check the
+    open file in any case; it stays the same version if another file replaces it at its path.
     """
     cached = _footers.get(file)
     if cached is not None:

@@ -314,8 +314,10 @@ class ParquetSource(Source):
 
     def _array(self, opened: OpenFile, column: str, data: pa.ChunkedArray) -> pa.Array:
         """Convert a column from its type in the file to the engine's form of the table's type, calendar included."""
-        key = ("in engine form", opened.file.path, column, data.type)
-        if self.once(key, lambda: self._is_in_engine_form(opened, column, data.type)):
+        key = (column, data.type, self.table_schema.field(column).type, self.rebase)
+        if key not in opened.in_engine_form:
+            opened.in_engine_form[key] = self._is_in_engine_form(opened, column, data.type)
+        if opened.in_engine_form[key]:
             return one_array(data)
         dtype, path = self.table_schema.field(column).type, opened.file.path
         if dtype == t.VARIANT:

@@ -202,6 +202,7 @@ def _prepare() -> None:
     from kquery_spark.kernels.compiled import FILE_LOOPS
     from kquery_spark.physical import split_columns
     from kquery_spark.sources.parquet import chunk_pages, flat_chunk
+    from kquery_spark.sources.parquet import file as parquet_file
     from kquery_spark.sources.parquet.file import OpenFile
 
     FILE_LOOPS.compile_now()
@@ -209,6 +210,7 @@ def _prepare() -> None:
     flat_chunk._MIN_ROWS_PER_VALUE = 1
     OpenFile.loops_are_faster = lambda self, group, column: True  # type: ignore[method-assign]
     chunk_pages._MIN_PAGED_ROWS = 0
+    parquet_file._MIN_PAGED_BYTES_IN_LOOPS = 0
 
 
 FORMAT = MutatedFormat("parquet", _make, _mutate, _register, _frame, _prepare)
