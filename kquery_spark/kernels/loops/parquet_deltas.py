@@ -126,7 +126,7 @@ def _read_header(data: Any, at: Any, end: Any, count: Any) -> Any:
 
     Returns the number of values per miniblock, the number of miniblocks per block, the first value, and the end of the
     header. The first result is 0 if the header is malformed, or declares another number of values than ``count``. Blocks
-    whose number of values is no multiple of 128 are accepted, because the format still determines the values.
+    whose number of values is not a multiple of 128 are accepted, because the format still determines the values.
     """
     block, at = varint(data, at, end)
     miniblocks, at = varint(data, at, end)
