@@ -30,7 +30,7 @@ _MAX_NUMBER_CHARACTERS = 1000  # Jackson's limit
 _MAX_NAME_CHARACTERS = 50_000
 
 
-UNCERTAIN = "malformed in a way in which Spark may read a part of it"
+UNCERTAIN_REASON = "malformed in a way in which Spark may read a part of it"
 """The reason to decline a string whose error is not ``certain``."""
 
 

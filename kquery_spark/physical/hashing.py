@@ -17,7 +17,7 @@ from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.ordered_bytes import ordered_bytes
 from kquery_spark.kernels.text import Words
-from kquery_spark.physical.grouping.key_codes import as_integers, check_key_type, normalized_bits
+from kquery_spark.physical.grouping.key_values import as_integers, check_key_type, normalized_bits
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector, decimal_words, validity
 

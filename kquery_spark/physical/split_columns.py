@@ -127,11 +127,11 @@ def decided_by_values(
         if column is None:
             return None
         # A filter need not handle NULL if no row is NULL.
-        values = column.values_and_null if column.nulls else column.values
+        values = column.values_and_null if column.may_have_nulls else column.values
         passing_values = runtime_filter.passing_values(column_index, Vector(read.dtype(name), values))
         if passing_values is None:
             return None
-        if not column.nulls:
+        if not column.may_have_nulls:
             passing_values = column.flags(passing_values, null_passes=False)
         passing_by_column.append((column, passing_values))
     return passing_by_column
@@ -142,7 +142,7 @@ def rows_of(passing_by_column: Sequence[PassingValues], rows: Int64s | None) -> 
     passing_rows = []
     for column, passing_values in passing_by_column:
         count, null_passes = np.count_nonzero(passing_values[:-1]), passing_values[-1]
-        if count == len(column.values) and (null_passes or not column.nulls):
+        if count == len(column.values) and (null_passes or not column.may_have_nulls):
             return rows
         if count or null_passes:
             passing_rows.append(column.rows_where(passing_values, rows))

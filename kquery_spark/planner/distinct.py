@@ -32,7 +32,7 @@ import pyarrow as pa
 
 from kquery_spark.expr import AggregateCall, Call, Case, Column, Expr, Literal, Named
 from kquery_spark.logical import Aggregate
-from kquery_spark.physical.grouping.key_codes import check_key_type
+from kquery_spark.physical.grouping.key_values import check_key_type
 from kquery_spark.physical.operators import AggregateExec, ExpandExec, Phase, PhysicalPlan
 from kquery_spark.types import names as t
 

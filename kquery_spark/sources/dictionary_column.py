@@ -36,7 +36,7 @@ class DictionaryColumn:
     """Dictionary-encoded column. The index of NULL is ``len(values)``.
 
     values: the dictionary in the engine's types; it may contain duplicates and unused entries.
-    nulls: False if statistics show that no row is NULL. Statistics may be wrong, so ``take`` does not rely on it.
+    may_have_nulls: False if statistics show that no row is NULL. Statistics may be wrong, so ``take`` does not rely on it.
     rows: the number of rows.
     kernels: the package of compiled loops.
     unpack: returns the decompressed, bit-packed indices, or None if the kernels cannot read them.
@@ -44,7 +44,7 @@ class DictionaryColumn:
     """
 
     values: pa.Array
-    nulls: bool
+    may_have_nulls: bool
     rows: int
     kernels: ModuleType
     unpack: Callable[[], PackedIndices | None]

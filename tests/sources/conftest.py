@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from kquery_spark.kernels.compiled import FILE_LOOPS
+from kquery_spark.sources.parquet import chunk_pages
+from kquery_spark.sources.parquet import file as parquet_file
 from kquery_spark.sources.parquet.column_reader import ColumnReader
 from tests.support.s3 import s3_server
 
@@ -38,3 +40,10 @@ def check_reader(request, monkeypatch, kernels) -> Callable[[], None]:
         assert bool(used) == request.param
 
     return check
+
+
+@pytest.fixture
+def pages_of_small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the pages with the required rows be read alone in chunks of any size, also in those that the loops can read."""
+    monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
+    monkeypatch.setattr(parquet_file, "_MIN_PAGED_BYTES_IN_LOOPS", 0)

@@ -13,18 +13,12 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.expr import Call, Column, Expr, InList, Literal
 from kquery_spark.logical.pruning import comparable, possible_rows, sized_splits
-from kquery_spark.sources.parquet import chunk_pages
-from kquery_spark.sources.parquet import file as parquet_file
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.types import names as t
 from kquery_spark.verify import verify
 from tests.sources.test_parquet_pages import clustered, table, write
 
-
-@pytest.fixture(autouse=True)
-def _small_chunks_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
-    monkeypatch.setattr(parquet_file, "_MIN_PAGED_BYTES_IN_LOOPS", 0)
+pytestmark = pytest.mark.usefixtures("pages_of_small_chunks")
 
 
 NO_RANGES = {"u", "b", "bytes", "listed", "nested"}

@@ -132,7 +132,7 @@ def test_indices_give_the_values_that_pyarrow_reads(tmp_path, codec, version, st
             assert bits(column.take(None)) == bits(expected), name
             some = np.array([0, 5, 6, 1999, split.rows - 1])
             assert bits(column.take(some)) == bits(expected.take(pa.array(some))), name
-            assert column.nulls == (expected.null_count > 0)
+            assert column.may_have_nulls == (expected.null_count > 0)
 
 
 def test_rows_are_found_by_their_values(tmp_path):
@@ -174,7 +174,7 @@ def test_indices_of_all_widths(tmp_path, values):
         column = source.dictionary_column(split, name)
         assert column is not None
         expected = rng.random(len(column.values) + 1) < 0.1
-        expected[-1] &= column.nulls
+        expected[-1] &= column.may_have_nulls
         whole = rows[name].combine_chunks()
         assert column.take(few).equals(whole.take(pa.array(few)))  # from the packed indices
         values_and_null = pa.concat_arrays([column.values, pa.nulls(1, pa.int64())])
@@ -391,7 +391,7 @@ def test_nulls_are_known_by_the_rows(tmp_path):
     (whole,) = source.read(split, ["i"])
     column = source.dictionary_column(split, "i")
     assert column is not None
-    wrong = replace(column, nulls=False)  # as statistics may say that are wrong
+    wrong = replace(column, may_have_nulls=False)  # as statistics may say that are wrong
     assert wrong.take(None).equals(whole.columns[0])
     is_null = np.flatnonzero(pc.is_null(whole.columns[0]))
     field, operand = source.schema.field("i"), Column("i", pa.int32())

@@ -17,7 +17,6 @@ from kquery_spark import kquery_plan
 from kquery_spark.errors import FallbackWarning, SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.parquet import chunk_pages
-from kquery_spark.sources.parquet import file as parquet_file
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.source import parquet_source
 
@@ -119,17 +118,14 @@ def test_times_of_other_writers_beyond_64_bits_fall_back_to_spark(spark: Any, tm
         assert sorted(fast.collect()) == sorted(frame.collect())
 
 
-def test_single_pages_are_looked_at_as_well(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("pages_of_small_chunks")
+def test_single_pages_are_looked_at_as_well(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / DIRECTORY)
     odd = "CASE WHEN id = 900 THEN timestamp_micros(-7000000000000000000L) ELSE timestamp_seconds(id) END"
     writer = spark.range(1000).coalesce(1).selectExpr("id", f"{odd} AS t").write
     writer.option("parquet.page.row.count.limit", "100").option("parquet.enable.dictionary", "false").parquet(
         path
     )
-    monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
-    monkeypatch.setattr(parquet_file, "_MIN_PAGED_BYTES_IN_LOOPS", 0)
     context = kq.ExecutionContext()
     context.register_parquet("f", path)
     other = context.sql("SELECT max(t) AS t FROM f WHERE id BETWEEN 5 AND 6").to_arrow()
@@ -138,13 +134,12 @@ def test_single_pages_are_looked_at_as_well(
         context.sql("SELECT max(t) AS t FROM f WHERE id BETWEEN 900 AND 901").to_arrow()
 
 
+@pytest.mark.usefixtures("pages_of_small_chunks")
 def test_single_pages_of_other_writers_are_read_as_by_spark(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = file_of(tmp_path, NEGATIVE_NANOS)
     (file,) = parquet_source([path]).files
-    monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
-    monkeypatch.setattr(parquet_file, "_MIN_PAGED_BYTES_IN_LOOPS", 0)
     opened = open_file(file)
     pages = opened.pages.with_rows(0, "t", np.arange(2))
     assert pages is None  # all rows are in one page

@@ -16,8 +16,6 @@ from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.expr import Call, Column, Literal
 from kquery_spark.logical.pruning import possible_rows
 from kquery_spark.sources.base import Split
-from kquery_spark.sources.parquet import chunk_pages
-from kquery_spark.sources.parquet import file as parquet_file
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.page_index import placed_pages
 from kquery_spark.sources.parquet.pages import page_locations
@@ -33,10 +31,7 @@ from kquery_spark.verify import verify
 ROWS = 6000
 
 
-@pytest.fixture(autouse=True)
-def _small_chunks_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
-    monkeypatch.setattr(parquet_file, "_MIN_PAGED_BYTES_IN_LOOPS", 0)
+pytestmark = pytest.mark.usefixtures("pages_of_small_chunks")
 
 
 def table() -> pa.Table:

@@ -15,7 +15,7 @@ from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, Reduction, register_accumulator
 from kquery_spark.physical.grouping.groups import Groups
-from kquery_spark.physical.grouping.key_codes import as_integers
+from kquery_spark.physical.grouping.key_values import as_integers
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector, validity
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.kernels.ordered_bytes import has_floats, ordered_bytes
 from kquery_spark.physical.grouping.groups import Groups
-from kquery_spark.physical.grouping.key_codes import as_integers
+from kquery_spark.physical.grouping.key_values import as_integers
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import string_dictionary
 from kquery_spark.types.units import INT64_MAX

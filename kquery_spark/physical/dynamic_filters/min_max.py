@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from kquery_spark.expr import AggregateCall, Column, Expr, Named
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
-from kquery_spark.physical.grouping.key_codes import native_integers
+from kquery_spark.physical.grouping.key_values import native_integers
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s, Vector, slots, validity

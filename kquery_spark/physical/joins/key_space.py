@@ -13,7 +13,7 @@ from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.kernels.hash_index import HashIndex
 from kquery_spark.kernels.ordered_bytes import ordered_bytes
 from kquery_spark.physical.bytes_index import BytesIndex, places_of
-from kquery_spark.physical.grouping.key_codes import as_integers, normalized_bits
+from kquery_spark.physical.grouping.key_values import as_integers, normalized_bits
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, decimal_words, narrow, slots, validity
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from kquery_spark.expr import SortKey
 from kquery_spark.kernels.ordered_bytes import ordered_bytes
 from kquery_spark.physical.aggregates import reduce
-from kquery_spark.physical.grouping.key_codes import check_key_type
+from kquery_spark.physical.grouping.key_values import check_key_type
 from kquery_spark.physical.sorting.string_parts import StringParts
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, decode, validity

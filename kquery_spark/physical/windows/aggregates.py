@@ -27,7 +27,7 @@ from kquery_spark.kernels.integer_order import runs
 from kquery_spark.physical.aggregates import Accumulator, accumulator, reduce
 from kquery_spark.physical.aggregates.moments import CentralMoments
 from kquery_spark.physical.grouping.groups import Groups
-from kquery_spark.physical.grouping.key_codes import as_integers
+from kquery_spark.physical.grouping.key_values import as_integers
 from kquery_spark.physical.windows.segments import Segments
 from kquery_spark.physical.windows.sliding import (
     are_short,

@@ -12,7 +12,7 @@ from kquery_spark.expr.windows import check_months, check_range
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.kernels import civil
 from kquery_spark.physical.aggregates import reduce
-from kquery_spark.physical.grouping.key_codes import as_integers
+from kquery_spark.physical.grouping.key_values import as_integers
 from kquery_spark.physical.windows.segments import Segments
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kquery_spark.expr import Named
 from kquery_spark.logical import Aggregate
-from kquery_spark.physical.grouping.key_codes import check_key_type
+from kquery_spark.physical.grouping.key_values import check_key_type
 from kquery_spark.physical.operators import (
     AggregateExec,
     ExchangeExec,

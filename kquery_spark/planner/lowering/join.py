@@ -16,7 +16,7 @@ from kquery_spark.expr import Expr
 from kquery_spark.logical import Aggregate, Join, JoinKind, LogicalPlan, walk_plan
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.physical.dynamic_filters.runtime_filter import drops_unmatched
-from kquery_spark.physical.grouping.key_codes import check_key_type
+from kquery_spark.physical.grouping.key_values import check_key_type
 from kquery_spark.physical.operators import (
     BuildSide,
     ExchangeExec,

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kquery_spark.expr import Column, Literal, Named, SortKey
 from kquery_spark.logical import CogroupPython
-from kquery_spark.physical.grouping.key_codes import check_key_type
+from kquery_spark.physical.grouping.key_values import check_key_type
 from kquery_spark.physical.operators import (
     CogroupPythonExec,
     Partitioning,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kquery_spark.expr import Expr, SortKey
 from kquery_spark.logical import EvalPython, GroupPython, LogicalPlan, MapPython, TablePython, WindowPython
-from kquery_spark.physical.grouping.key_codes import check_key_type
+from kquery_spark.physical.grouping.key_values import check_key_type
 from kquery_spark.physical.operators import (
     EvalPythonExec,
     GroupPythonExec,

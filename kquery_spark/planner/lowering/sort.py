@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kquery_spark.logical import Limit, Projection, Sort
-from kquery_spark.physical.grouping.key_codes import check_key_type
+from kquery_spark.physical.grouping.key_values import check_key_type
 from kquery_spark.physical.operators import ExchangeExec, LimitExec, ProjectionExec, SortExec
 from kquery_spark.planner.distribution import DistributedPlan, Distribution
 from kquery_spark.planner.lowering.registry import lowers

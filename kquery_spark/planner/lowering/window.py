@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kquery_spark.expr import WindowCall
 from kquery_spark.logical import Window, WindowGroupLimit
-from kquery_spark.physical.grouping.key_codes import check_key_type
+from kquery_spark.physical.grouping.key_values import check_key_type
 from kquery_spark.physical.operators import WindowExec, WindowGroupLimitExec
 from kquery_spark.physical.windows import GroupLimit
 from kquery_spark.planner.distribution import DistributedPlan, Distribution

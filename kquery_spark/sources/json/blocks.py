@@ -24,7 +24,7 @@ import pyarrow.json as pa_json
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.kernels.json_bytes import CLOSE_OBJECT, LINE_FEED, OPEN_ARRAY, OPEN_OBJECT
-from kquery_spark.kernels.json_parser import UNCERTAIN, MalformedJson, Node, parse_line
+from kquery_spark.kernels.json_parser import UNCERTAIN_REASON, MalformedJson, Node, parse_line
 from kquery_spark.sources.json.options import JsonOptions
 from kquery_spark.sources.json.values import Converter, from_strings, is_text
 from kquery_spark.types import names as t
@@ -268,7 +268,7 @@ class _Reader:
 
     def _check_certain(self, certain: bool, line: int) -> None:
         if not certain:
-            raise LineError(self.lines.number(line), UNCERTAIN)
+            raise LineError(self.lines.number(line), UNCERTAIN_REASON)
         if self.options.null_filters:
             raise LineError(
                 self.lines.number(line), "malformed, but Spark filters for NULL before it sees that"

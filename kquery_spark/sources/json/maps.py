@@ -14,7 +14,7 @@ from kquery_spark.kernels.compiled import JSON_LOOPS
 from kquery_spark.kernels.elements import value_ranks
 from kquery_spark.kernels.integer_order import distinct_values, stable_order
 from kquery_spark.kernels.json_bytes import SPACE
-from kquery_spark.kernels.json_parser import UNCERTAIN, MalformedJson, parse_line
+from kquery_spark.kernels.json_parser import UNCERTAIN_REASON, MalformedJson, parse_line
 from kquery_spark.kernels.maps import map_array
 from kquery_spark.kernels.text import as_lines, build, layout
 from kquery_spark.sources.json.blocks import read_rows
@@ -114,7 +114,7 @@ def _parsed_entries(strings: pa.Array, rows: Int64s, is_null: Any) -> tuple[_Ent
             node = parse_line(text)
         except MalformedJson as error:
             if not error.certain:
-                raise Unsupported(f"from_json declines a string that is {UNCERTAIN}") from None
+                raise Unsupported(f"from_json declines a string that is {UNCERTAIN_REASON}") from None
             node = None
         if node is None or node.kind != "object":
             is_null[row] = True

@@ -40,7 +40,7 @@ class ChunkPages:
     """Cached locations and statistics of the pages of a file.
 
     metadata: pyarrow's ``FileMetaData``. flat: the leaf number of each flat column. footer: returns the serialized footer.
-    int96_as_bytes: whether pyarrow reads INT96 times as 12 bytes. reader: returns a reader of the chunks of columns in a row
+    int96_is_bytes: whether pyarrow reads INT96 times as 12 bytes. reader: returns a reader of the chunks of columns in a row
     group.
     """
 
@@ -51,7 +51,7 @@ class ChunkPages:
         schema: pa.Schema,
         flat: Mapping[str, int],
         footer: Callable[[], bytes | None],
-        int96_as_bytes: bool,
+        int96_is_bytes: bool,
         reader: Callable[[int, Sequence[str]], ByteReader],
     ) -> None:
         self._file = file
@@ -60,7 +60,7 @@ class ChunkPages:
         self._schema = schema
         self._flat = flat
         self._footer = footer
-        self._int96_as_bytes = int96_as_bytes
+        self._int96_is_bytes = int96_is_bytes
         self._reader = reader
         self._headers: dict[_ChunkKey, tuple[Page | None, list[Page]] | None] = {}
         self._located: dict[tuple[int, str, bool], Pages | None] = {}
@@ -160,4 +160,4 @@ class ChunkPages:
     @cached_property
     def _elements(self) -> dict[str, bytes]:
         footer = self._footer()
-        return flat_elements(footer, int96=self._int96_as_bytes) if footer else {}
+        return flat_elements(footer, int96=self._int96_is_bytes) if footer else {}

@@ -55,9 +55,9 @@ from kquery_spark.kernels.parquet_page_table import (
     TOTALS,
     VALUES,
 )
-from kquery_spark.sources.dictionary_column import PackedIndices
+from kquery_spark.sources.dictionary_column import Flags, PackedIndices
 from kquery_spark.sources.parquet.flat_chunk import INDICES, FlatChunk, ValueLayout
-from kquery_spark.sources.parquet.page_codecs import LOOP_CODECS, Bytes, Flags, raw_pages
+from kquery_spark.sources.parquet.page_codecs import LOOP_CODECS, Bytes, raw_pages
 from kquery_spark.types.vector import Int64s
 
 _DICTIONARY_ENCODINGS = (PLAIN, PLAIN_DICTIONARY)

@@ -21,10 +21,10 @@ from kquery_spark.kernels.parquet_page_table import (
     SIZE,
     SNAPPY,
 )
+from kquery_spark.sources.dictionary_column import Flags
 from kquery_spark.types.vector import Int64s
 
 Bytes = npt.NDArray[np.uint8]
-Flags = npt.NDArray[np.bool_]
 
 # In Snappy, the longest copy, 64 bytes, is stored in three bytes. In LZ4, a byte adds at most 255 bytes to a copy.
 _MAX_RATIOS = {"SNAPPY": 22, "LZ4": 255}

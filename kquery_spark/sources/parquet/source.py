@@ -252,7 +252,7 @@ class ParquetSource(Source):
             return None
         return DictionaryColumn(
             values=self._array(opened, column, pa.chunked_array([stored])),
-            nulls=self.has_nulls(split, column),
+            may_have_nulls=self.has_nulls(split, column),
             rows=opened.groups[group][0],
             kernels=kernel_module,
             unpack=chunk.packed_indices,
