@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from kquery_spark.accelerate.observers import QueryEvent
 
+_REMOVALS, _SECONDS_BETWEEN_REMOVALS = 50, 0.1
+
 
 def register(spark: SparkSession, tables: Sequence[Table]) -> None:
     """Every table as a temporary view of its name; CSV files have a header and the types of their DDL."""
@@ -36,9 +38,18 @@ def register(spark: SparkSession, tables: Sequence[Table]) -> None:
 
 
 def remove_outputs(tables: Sequence[Table]) -> None:
-    """Remove the files of steps. Call it after Spark has stopped: the tasks of an interrupted write may still run."""
-    if tables:
-        shutil.rmtree(_output_directory(tables), ignore_errors=True)
+    """Remove the files of steps. Call it after Spark has stopped.
+
+    The tasks of an interrupted write may still create files, so this is repeated until nothing is left, for a few seconds.
+    """
+    if not tables:
+        return
+    directory = _output_directory(tables)
+    for _ in range(_REMOVALS):
+        shutil.rmtree(directory, ignore_errors=True)
+        if not directory.exists():
+            return
+        time.sleep(_SECONDS_BETWEEN_REMOVALS)
 
 
 def _output_directory(tables: Sequence[Table]) -> Path:
