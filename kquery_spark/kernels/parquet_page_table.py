@@ -91,6 +91,9 @@ ENCODINGS: Final = {
 }
 """The encodings of values by name."""
 
+SIZE_BYTES: Final = 4
+"""The number of bytes of a size, which precedes a string, and in some pages the levels or the runs of Boolean values."""
+
 AS_IN_ARROW: Final = 0
 """Layout of plain values: they are copied. Arrow stores them in the same way, or has 8 or 16 bits where the file has 32."""
 INT96: Final = 1

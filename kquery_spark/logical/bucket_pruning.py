@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from kquery_spark.expr import Call, Column, Expr, InList, Literal
@@ -17,9 +16,7 @@ from kquery_spark.expr.constants import storage
 from kquery_spark.functions.encoding.hashes import murmur3_hash
 from kquery_spark.functions.sql_form import Logic
 from kquery_spark.sources.bucketing import BucketSpec
-from kquery_spark.types.vector import Int64s, Vector
-
-Flags = npt.NDArray[np.bool_]
+from kquery_spark.types.vector import Flags, Int64s, Vector
 
 
 def possible_buckets(spec: BucketSpec, filters: Sequence[Expr]) -> Flags | None:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Int64s, Vector, decimal_words, validity
+from kquery_spark.types.vector import Int64s, Vector, decimal_words, true_flags, validity
 
 _INT64 = np.iinfo(np.int64)
 
@@ -74,7 +74,5 @@ def _ids(values: Int64s | pa.Array, bounds: Sequence[Any]) -> Int64s:
         return _ids(values.dictionary, bounds)[codes] if len(values.dictionary) else np.zeros(len(codes), int)
     ids = np.zeros(len(values), np.int64)
     for bound in bounds:
-        ids += pc.fill_null(pc.greater_equal(values, pa.scalar(bound, values.type)), False).to_numpy(
-            zero_copy_only=False
-        )
+        ids += true_flags(pc.greater_equal(values, pa.scalar(bound, values.type)))
     return ids

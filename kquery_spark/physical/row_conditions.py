@@ -10,9 +10,9 @@ from kquery_spark.cached_property import cached_property
 from kquery_spark.expr import Expr, columns_of
 from kquery_spark.expr.properties import conjunction, conjuncts, is_pure
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.split_columns import true_flags
-from kquery_spark.sources.dictionary_column import DictionaryColumn, Flags
+from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.types.batch import Batch, run_in_parts
+from kquery_spark.types.vector import Flags, true_flags
 
 
 class RowConditions:

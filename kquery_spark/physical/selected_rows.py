@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kquery_spark.physical.grouping.groups import Groups
-from kquery_spark.types.vector import Vector
+from kquery_spark.types.vector import Vector, true_flags
 
 
 class SelectedRows:
@@ -42,10 +41,8 @@ class Selections:
         """Return the rows for which the condition is TRUE."""
         entry = self._known.get(id(condition))
         if entry is None:
-            true_flags = pc.fill_null(condition.physical(self._num_rows), False).to_numpy(
-                zero_copy_only=False
-            )
-            entry = condition, SelectedRows(np.flatnonzero(true_flags), self._groups)
+            rows = np.flatnonzero(true_flags(condition.physical(self._num_rows)))
+            entry = condition, SelectedRows(rows, self._groups)
             self._known[id(condition)] = entry
         return entry[1]
 

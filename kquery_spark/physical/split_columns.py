@@ -12,13 +12,12 @@ from functools import reduce
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.sources.base import Source, Split
-from kquery_spark.sources.dictionary_column import DictionaryColumn, Flags
+from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.types.batch import Batch, pick
-from kquery_spark.types.vector import Int64s, Vector
+from kquery_spark.types.vector import Flags, Int64s, Vector, true_flags
 
 _MIN_INDEXED_ROWS = 1 << 13  # for fewer rows, finding the dictionary costs more than filtering by it saves
 
@@ -149,9 +148,3 @@ def rows_of(passing_by_column: Sequence[PassingValues], rows: Int64s | None) -> 
     if not passing_rows:
         return np.zeros(0, np.int64)
     return passing_rows[0] if len(passing_rows) == 1 else reduce(np.union1d, passing_rows)
-
-
-def true_flags(mask: pa.Array) -> Flags:
-    """Convert a mask to numpy; NULL counts as False."""
-    flags: Flags = (pc.fill_null(mask, False) if mask.null_count else mask).to_numpy(zero_copy_only=False)
-    return flags

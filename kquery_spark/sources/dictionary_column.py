@@ -12,10 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kquery_spark.cached_property import cached_property
-from kquery_spark.types.vector import Int64s, slots
+from kquery_spark.types.vector import Flags, Int64s, slots
 
 Indices = npt.NDArray[np.uint16]
-Flags = npt.NDArray[np.bool_]
 # Indices are decoded one by one if at most one row in 12 is selected; for more rows, decoding all of them is faster.
 _MIN_ROWS_PER_SELECTED_ROW = 12
 

@@ -25,6 +25,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.sizes import check_elements, check_string_bytes, reserve_gather, reserve_repeats
 
 Int64s = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 _MAX_COMPARED_CODES = 4  # comparing with each costs less than looking every row up
 _LOWEST = np.int64(-(2**63))
 Data = Any  # pa.Array or pa.Scalar; pyarrow ships no types
@@ -132,7 +133,13 @@ def gather(values: pa.Array, indices: pa.Array) -> pa.Array:
     return hits if rare else pc.invert(hits)
 
 
-def validity(array: pa.Array) -> npt.NDArray[np.bool_] | None:
+def true_flags(mask: pa.Array) -> Flags:
+    """Convert a Boolean array to numpy; NULL counts as False."""
+    flags: Flags = (pc.fill_null(mask, False) if mask.null_count else mask).to_numpy(zero_copy_only=False)
+    return flags
+
+
+def validity(array: pa.Array) -> Flags | None:
     """True where a value is present, or None when nothing is NULL."""
     if array.null_count == 0:
         return None

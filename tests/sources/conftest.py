@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from kquery_spark.kernels.compiled import FILE_LOOPS
-from kquery_spark.sources.parquet import chunk_pages
+from kquery_spark.physical import split_columns
+from kquery_spark.sources.parquet import chunk_pages, flat_chunk
 from kquery_spark.sources.parquet import file as parquet_file
 from kquery_spark.sources.parquet.column_reader import ColumnReader
 from tests.support.s3 import s3_server
@@ -47,3 +49,10 @@ def pages_of_small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the pages with the required rows be read alone in chunks of any size, also in those that the loops can read."""
     monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
     monkeypatch.setattr(parquet_file, "_MIN_PAGED_BYTES_IN_LOOPS", 0)
+
+
+@pytest.fixture
+def dictionaries_of_any_size(monkeypatch: pytest.MonkeyPatch, kernels: ModuleType) -> None:
+    """Lets conditions be evaluated on dictionaries in row groups of any size, also if few rows share a value."""
+    monkeypatch.setattr(flat_chunk, "_MIN_ROWS_PER_VALUE", 1)
+    monkeypatch.setattr(split_columns, "_MIN_INDEXED_ROWS", 0)

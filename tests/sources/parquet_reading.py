@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import kquery_spark as kq
 from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.source import parquet_source
@@ -33,7 +34,7 @@ def write(path: Path, rows: pa.Table, **options: Any) -> OpenFile:
     return open_file(parquet_source([str(path)]).files[0])
 
 
-def as_read(column: pa.ChunkedArray) -> pa.Array:
+def with_comparable_bits(column: pa.ChunkedArray) -> pa.Array:
     """Convert a column to one array whose equality compares bits.
 
     Floats and short decimals become integers, and dictionaries become strings.
@@ -60,19 +61,21 @@ def assert_equal_to_pyarrow(opened: OpenFile, kernels: ModuleType, *, read: set[
     for group, (rows, _) in enumerate(opened.groups):
         columns = opened.column_readers(group, opened.schema.names, kernels)
         for name in opened.schema.names:
-            expected = as_read(opened.read(group, [name]).column(0))
+            expected = with_comparable_bits(opened.read(group, [name]).column(0))
             found = columns[name].read() if name in columns else None
             assert (found is not None) == (name in read), (name, group)
             if found is None:
                 assert name not in columns or all(columns[name].read(r) is None for r in selections(rows)[1:])
                 continue
             found.validate(full=True)
-            assert as_read(pa.chunked_array([found])).equals(expected), (name, group)
+            assert with_comparable_bits(pa.chunked_array([found])).equals(expected), (name, group)
             for chosen in selections(rows):
                 some = columns[name].read(chosen)
                 assert some is not None, (name, group, len(chosen))
                 some.validate(full=True)
-                assert as_read(pa.chunked_array([some])).equals(expected.take(pa.array(chosen))), (
+                assert with_comparable_bits(pa.chunked_array([some])).equals(
+                    expected.take(pa.array(chosen))
+                ), (
                     name,
                     group,
                     len(chosen),
@@ -89,3 +92,12 @@ def assert_pages_are_read(
         assert_equal_to_pyarrow(opened, kernels, read=set(rows.schema.names))
         plain = write(path / f"plain{nulls}.parquet", rows, use_dictionary=False, **options)
         assert_equal_to_pyarrow(plain, kernels, read=set(rows.schema.names))
+
+
+def assert_filtered_as_by_spark(spark: Any, path: str, condition: str) -> None:
+    """Compare the rows of a file that pass a condition with those of Spark, to the last bit. Some rows must pass."""
+    frame = spark.read.parquet(path).where(condition)
+    expected = sorted(map(repr, frame.collect()))
+    assert expected
+    fast = frame.transform(kq.kquery_plan, when="always", fallback="error")
+    assert sorted(map(repr, fast.collect())) == expected

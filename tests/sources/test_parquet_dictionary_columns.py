@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
 from itertools import product
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,12 +12,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-import kquery_spark as kq
-from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SourceError
 from kquery_spark.expr import Call, Column
 from kquery_spark.kernels.compiled import FILE_LOOPS
-from kquery_spark.physical import split_columns
 from kquery_spark.physical.row_conditions import RowConditions
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet import chunk_pages, flat_chunk, page_codecs
@@ -29,80 +23,10 @@ from kquery_spark.sources.parquet.column_reader import ColumnReader
 from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.types.vector import Int64s
+from tests.sources.dictionary_files import INDEXED, table, write
 
-ROWS = 6000
-
-
-@pytest.fixture(autouse=True)
-def _few_rows_too(monkeypatch: pytest.MonkeyPatch, kernels: ModuleType) -> None:
-    monkeypatch.setattr(flat_chunk, "_MIN_ROWS_PER_VALUE", 1)
-    monkeypatch.setattr(split_columns, "_MIN_INDEXED_ROWS", 0)
-
-
-def table(rows: int = ROWS, values: int = 300, nulls: float = 0.1) -> pa.Table:
-    rng = np.random.default_rng(7)
-    null = rng.random(rows) < nulls
-    whole = rng.integers(0, values, rows)
-
-    def some(found: Any, dtype: pa.DataType | None = None) -> pa.Array:
-        return pa.array(found, dtype, mask=null)
-
-    runs = np.repeat(whole, rng.integers(1, 40, rows))[:rows]
-    return pa.table(
-        {
-            "id": pa.array(np.arange(rows)),
-            "i": some(whole.astype(np.int32)),
-            "l": some(whole * 10**12),
-            "runs": some(runs),
-            "f": some(np.where(whole == 3, np.nan, whole / 7).astype(np.float32)),
-            "d": some(np.choose(whole % 4, [0.0, -0.0, np.nan, 1.5])),
-            "day": some(whole.astype("datetime64[D]")),
-            "ts": some(whole.astype("datetime64[us]")).cast(pa.timestamp("us", "UTC")),
-            "ntz": some(whole.astype("datetime64[ms]")).cast(pa.timestamp("ms")),
-            "m": some(whole.astype(np.int32)).cast(pa.decimal128(12, 2)),
-            "m30": some(whole).cast(pa.decimal128(30, 0)),
-            "one": some(np.zeros(rows, np.int32)),
-            "nothing": pa.nulls(rows, pa.int32()),
-            "full": pa.array(whole),
-            "s": some(whole.astype(str)),
-            "h": some(whole.astype(np.int16)),
-            "byte": some((whole % 256 - 128).astype(np.int8)),
-            "u": some(whole.astype(np.uint32)),
-            "wide": pa.array(
-                [None if n else Decimal(int(v) - 90) * 10**25 for n, v in zip(null, whole, strict=True)]
-            ),
-            "flag": some(whole % 3 == 0),
-        }
-    )
-
-
-INDEXED = {
-    "id",
-    "nothing",
-    "i",
-    "l",
-    "runs",
-    "f",
-    "d",
-    "day",
-    "ts",
-    "ntz",
-    "one",
-    "full",
-    "h",
-    "byte",
-    "u",
-    "m",
-    "m30",
-    "wide",
-}
+pytestmark = pytest.mark.usefixtures("dictionaries_of_any_size")
 WRITERS = list(product(["none", "snappy", "zstd", "gzip", "lz4"], ["1.0", "2.0"], [True, False]))
-
-
-def write(path: Path, rows: pa.Table, **options: Any) -> ParquetSource:
-    given = {"data_page_size": 1000, "write_batch_size": 100, "row_group_size": 4000}
-    pq.write_table(rows, str(path), **{**given, **options})
-    return parquet_source([str(path)])
 
 
 def bits(array: pa.Array) -> list[Any]:
@@ -305,84 +229,6 @@ def test_pages_of_another_form_are_read_by_pyarrow(tmp_path, monkeypatch, kernel
     for name in ("decode_indices", "decode_selected_indices", "filter_chunk"):
         monkeypatch.setattr(kernels, name, lambda *given: -1)
     check()
-
-
-CONDITIONS = [
-    "i = 5",
-    "i <> 5",
-    "i IS NULL",
-    "i IS NOT NULL AND d > 1",
-    "i <=> NULL",
-    "NOT (i > 100)",
-    "coalesce(i, 0) = 0",
-    "d = 0.0",
-    "isnan(d)",
-    "d >= 1.5 OR d IS NULL",
-    "i IN (1, 2, NULL)",
-    "i NOT IN (1, 2)",
-    "i BETWEEN 10 AND 200 AND l > 50000000000000 AND day < date '1970-03-01'",
-    "i > 10 OR l < 30",
-    "i + l > 100000000000000 AND full < 200",
-    "day >= date '1970-02-01' AND s LIKE '1%'",
-    "ts > timestamp '1970-01-01 00:00:00' AND m > 20.00 AND m30 < 250",
-    "nothing IS NULL AND one = 0",
-    "one > 0",
-    "try_divide(1000, full) > 10 AND i > 3",
-    "id < 5000 AND id % 2 = 0 AND runs > 100",
-    "full > -1",
-    "month(day) = 2 AND i > 0",
-]
-
-
-@pytest.mark.parametrize("condition", CONDITIONS)
-def test_conditions_on_values_keep_sparks_rows(spark, tmp_path, condition):
-    write(tmp_path / "f.parquet", table())
-    spark.read.parquet(str(tmp_path / "f.parquet")).createOrReplaceTempView("dictionary_column")
-    query = f"SELECT id, i, l, d, day, m FROM dictionary_column WHERE {condition}"
-    report = kq.verify(spark.sql(query))
-    assert report.ok, str(report)
-
-
-@pytest.mark.parametrize(
-    "condition", ["full > -1", "full > 400", "i IS NULL OR i >= 0", "one = 0", "full < 0 AND i > 2"]
-)
-def test_rows_are_counted_without_columns(spark, tmp_path, condition):
-    write(tmp_path / "f.parquet", table())
-    spark.read.parquet(str(tmp_path / "f.parquet")).createOrReplaceTempView("dictionary_column")
-    report = kq.verify(spark.sql(f"SELECT count(*) AS n FROM dictionary_column WHERE {condition}"))
-    assert report.ok, str(report)
-
-
-def test_join_filters_ask_for_values(tmp_path, monkeypatch):
-    rows = table(rows=20_000)
-    write(tmp_path / "f.parquet", rows, row_group_size=5000)
-    few = pa.table({"k": pa.array([3, 7, 7, 250, None], pa.int32()), "n": pa.array([1, 2, 3, 4, 5])})
-    query = "SELECT id, n FROM t JOIN few ON i = k WHERE d IS NOT NULL ORDER BY id, n"
-
-    def answer() -> pa.Table:
-        context = kq.ExecutionContext()
-        context.register_parquet("t", str(tmp_path / "f.parquet"))
-        context.register_arrow("few", few)
-        return context.sql(query).to_arrow()
-
-    by_indices = answer()
-    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda *_: None)
-    assert by_indices.equals(answer())
-    assert by_indices.num_rows > 0
-
-
-def test_a_setting_switches_dictionary_columns_off(tmp_path, monkeypatch):
-    write(tmp_path / "f.parquet", table())
-    asked: list[bool] = []
-    real = FILE_LOOPS.kernels
-    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda *_: asked.append(True) or real())
-    for setting, expected in (("true", True), ("false", False)):
-        config = EngineConfig().with_settings({"spark.kquery.compiled": setting})
-        context = kq.ExecutionContext(config=config)
-        context.register_parquet("t", str(tmp_path / "f.parquet"))
-        assert context.sql("SELECT count(*) AS n FROM t WHERE i = 5").to_arrow()["n"][0].as_py() > 0
-        assert bool(asked) == expected
-        asked.clear()
 
 
 def test_nulls_are_known_by_the_rows(tmp_path):

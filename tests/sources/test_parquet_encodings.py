@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import kquery_spark as kq
 from kquery_spark.errors import SourceError
 from kquery_spark.fuzz.settings import IN_DRIVER, applied
 from kquery_spark.kernels.parquet_page_table import (
@@ -25,7 +24,15 @@ from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.source import parquet_source
 from tests.sources.damaged_chunks import check_damaged_chunks
-from tests.sources.parquet_reading import CODECS, NULLS, ROWS, as_read, assert_equal_to_pyarrow, write
+from tests.sources.parquet_reading import (
+    CODECS,
+    NULLS,
+    ROWS,
+    assert_equal_to_pyarrow,
+    assert_filtered_as_by_spark,
+    with_comparable_bits,
+    write,
+)
 
 DELTAS, SPLIT = "DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"
 LENGTHS, PREFIXES = "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"
@@ -199,8 +206,8 @@ def test_the_dictionary_of_decimals_of_any_number_of_bytes(tmp_path, kernels, di
     assert opened.may_have_small_dictionary(0, "m")
     found = opened.column_readers(0, ["m"], kernels)["m"].dictionary_values()
     assert found is not None
-    expected = as_read(opened.read(0, ["m"]).column(0)).unique()
-    assert as_read(pa.chunked_array([found])).equals(expected)
+    expected = with_comparable_bits(opened.read(0, ["m"]).column(0)).unique()
+    assert with_comparable_bits(pa.chunked_array([found])).equals(expected)
 
 
 @pytest.mark.parametrize("size", [0, 17])
@@ -273,11 +280,7 @@ def test_delta_pages_that_spark_wrote_are_read_as_by_spark(spark, tmp_path, chec
         writer = writer.option("parquet.page.size", 2000).option("parquet.dictionary.page.size", 2000)
         writer.option("parquet.page.row.count.limit", 500).parquet(path)
         for condition in ("i > 50000", "s > 'string 00002' AND byte > 3", "m38 < 0 AND l < 0", "id > 5"):
-            frame = spark.read.parquet(path).where(condition)
-            expected = sorted(map(repr, frame.collect()))
-            assert expected
-            fast = frame.transform(kq.kquery_plan, when="always", fallback="error")
-            assert sorted(map(repr, fast.collect())) == expected
+            assert_filtered_as_by_spark(spark, path, condition)
     check_reader()
     opened = open_file(parquet_source([path]).files[0])
     found = {
@@ -304,11 +307,7 @@ def test_files_that_pyarrow_wrote_are_read_by_spark_and_by_the_engine(spark, tmp
         )
         with applied(spark, IN_DRIVER):
             condition = "l_few > 20" if "l_few" in chosen else "long > 'x'"
-            frame = spark.read.parquet(str(path)).where(condition)
-            expected = sorted(map(repr, frame.collect()))
-            assert expected
-            fast = frame.transform(kq.kquery_plan, when="always", fallback="error")
-            assert sorted(map(repr, fast.collect())) == expected
+            assert_filtered_as_by_spark(spark, str(path), condition)
     check_reader()
 
 

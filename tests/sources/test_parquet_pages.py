@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import kquery_spark as kq
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.expr import Call, Column, Literal
 from kquery_spark.logical.pruning import possible_rows
@@ -255,6 +256,19 @@ def test_a_damaged_page_is_an_error_that_names_the_row_group(tmp_path):
     assert source.read_rows(split, ["id"], np.array([3900])).columns[0].to_pylist() == [3900]
 
 
+def set_writer(path: Path, writer: str) -> None:
+    """Replace the name of the writer in a file's footer, and the length of the footer."""
+    created_by = pq.read_metadata(path).created_by.encode()
+    data = path.read_bytes()
+    assert data.count(created_by) == 1
+    at = data.index(created_by)
+    assert data[at - 1] == len(created_by)
+    changed = data[: at - 1] + bytes([len(writer)]) + writer.encode() + data[at + len(created_by) : -8]
+    footer_bytes = int.from_bytes(data[-8:-4], "little") - len(created_by) + len(writer)
+    path.write_bytes(changed + footer_bytes.to_bytes(4, "little") + b"PAR1")
+    assert (pq.read_metadata(path).created_by or "") == writer
+
+
 @pytest.mark.parametrize(
     ("writer", "may_be_dependent"),
     [
@@ -274,15 +288,7 @@ def test_strings_that_may_need_the_page_before_are_declined(tmp_path, writer, ma
     names = {"s": "DELTA_BYTE_ARRAY", "view": "DELTA_LENGTH_BYTE_ARRAY"}
     rows = table().select(list(names))
     pq.write_table(rows, path, use_dictionary=False, column_encoding=names, data_page_size=2000)
-    created_by = pq.read_metadata(path).created_by.encode()
-    data = path.read_bytes()
-    assert data.count(created_by) == 1
-    at = data.index(created_by)
-    assert data[at - 1] == len(created_by)
-    changed = data[: at - 1] + bytes([len(writer)]) + writer.encode() + data[at + len(created_by) : -8]
-    footer_bytes = int.from_bytes(data[-8:-4], "little") - len(created_by) + len(writer)
-    path.write_bytes(changed + footer_bytes.to_bytes(4, "little") + b"PAR1")
-    assert (pq.read_metadata(path).created_by or "") == writer
+    set_writer(path, writer)
     source = parquet_source([str(path)])
     source.check_files(["view"])
     if may_be_dependent:
@@ -290,3 +296,35 @@ def test_strings_that_may_need_the_page_before_are_declined(tmp_path, writer, ma
             source.check_files(["s"])
     else:
         source.check_files(["s"])
+
+
+def test_a_page_that_needs_the_page_before_is_left_to_spark(spark, tmp_path):
+    path = tmp_path / "f.parquet"
+    rows = pa.table([["abcd", "wxyz"]], pa.schema([pa.field("s", pa.string(), nullable=False)]))
+    pq.write_table(
+        rows,
+        path,
+        use_dictionary=False,
+        column_encoding="DELTA_BYTE_ARRAY",
+        compression="none",
+        data_page_size=1,
+        write_batch_size=1,
+        write_statistics=False,
+    )
+    # Each page has a string. The size of its prefix is the first value of delta-encoded integers: 80 01, 04, one value, 0.
+    prefix_size = bytes.fromhex("80 01 04 01 00")
+    data = path.read_bytes()
+    assert data.count(prefix_size) == 2
+    at = data.rindex(prefix_size) + len(prefix_size) - 1
+    path.write_bytes(data[:at] + bytes([3 << 1]) + data[at + 1 :])  # a prefix of three bytes, zigzag
+    set_writer(path, "parquet-mr version 1.7.0")
+    frame = spark.read.parquet(str(path)).groupBy("s").count()
+    expected = [("abcd", 1), ("abcwxyz", 1)]
+    assert sorted(map(tuple, frame.collect())) == expected
+    assert sorted(map(tuple, frame.transform(kq.kquery_plan, when="always").collect())) == expected
+    with pytest.raises(Unsupported, match="pages that need the page before"):
+        frame.transform(kq.kquery_plan, when="always", fallback="error")
+    context = kq.ExecutionContext()
+    context.register_parquet("t", str(path))
+    with pytest.raises(Unsupported, match="pages that need the page before"):
+        context.sql("SELECT s FROM t").to_arrow()

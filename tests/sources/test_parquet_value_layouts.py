@@ -26,6 +26,7 @@ from tests.sources.parquet_reading import (
     NULLS,
     ROWS,
     assert_equal_to_pyarrow,
+    assert_filtered_as_by_spark,
     assert_pages_are_read,
     write,
 )
@@ -168,11 +169,7 @@ def test_columns_that_spark_wrote_are_read_as_by_spark(spark, tmp_path, check_re
         # version 2 uses delta encodings for columns without a dictionary
         writer.option("parquet.writer.version", version).parquet(path)
         for condition in ("flag AND byte > 3", "m7 = 1.25", "m38 < 0 AND short > 100", "id > 5"):
-            frame = spark.read.parquet(path).where(condition)
-            expected = sorted(map(repr, frame.collect()))
-            assert expected
-            fast = frame.transform(kq.kquery_plan, when="always", fallback="error")
-            assert sorted(map(repr, fast.collect())) == expected
+            assert_filtered_as_by_spark(spark, path, condition)
     check_reader()
     types = {name: open_file(parquet_source([path]).files[0]).flat(name).physical_type for name in numbers}
     assert types["m7"] == ("FIXED_LEN_BYTE_ARRAY" if legacy == "true" else "INT32")

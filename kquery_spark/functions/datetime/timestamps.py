@@ -27,7 +27,7 @@ from kquery_spark.functions.registry import (
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS, SECOND_MICROS
-from kquery_spark.types.vector import Data, Int64s, Vector
+from kquery_spark.types.vector import Data, Int64s, Vector, true_flags
 
 
 def _add_interval(args: Sequence[Vector], context: CallContext) -> Data:
@@ -74,7 +74,7 @@ def _months_between(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     mask = joint_mask(args, n)
     (left, _), (right, _) = local(args[0], context), local(args[1], context)
-    rounds = _booleans(args[2], n) if len(args) > 2 else np.ones(n, np.bool_)
+    rounds = true_flags(args[2].array(n)) if len(args) > 2 else np.ones(n, np.bool_)
     d1, d2 = left // DAY_MICROS, right // DAY_MICROS
     s1, s2 = _since_midnight(args[0], d1, context), _since_midnight(args[1], d2, context)
     m1, m2 = civil.month_numbers(d1), civil.month_numbers(d2)
@@ -94,12 +94,6 @@ def _since_midnight(vector: Vector, days: Int64s, context: CallContext) -> Int64
     if vector.dtype.tz is not None:
         midnight = zones.to_instants(midnight, context.tz)
     return (ints(vector, context.num_rows)[0] - midnight) // SECOND_MICROS
-
-
-def _booleans(vector: Vector, length: int) -> Any:
-    """Return the values of a Boolean argument; False for NULL."""
-    array = vector.array(length)
-    return (array.fill_null(False) if array.null_count else array).to_numpy(zero_copy_only=False)
 
 
 def _from_units(unit: int) -> Any:

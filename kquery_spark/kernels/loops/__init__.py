@@ -4,7 +4,7 @@
 - ``footers``: parses footers; ``parquet_pages``: parses page headers
 - ``parquet_codecs``: decompresses pages with ``snappy`` or ``lz4``; both copy bytes with ``block_copies``
 - ``parquet_runs``, ``parquet_levels``: decode runs of indices and levels; ``parquet_page_parts``: decodes those of a page
-- ``parquet_plain``: converts numbers that Arrow stores in another way, with ``parquet_deltas`` and ``parquet_splits``;
+- ``parquet_numbers``: converts numbers that Arrow stores in another way, with ``parquet_deltas`` and ``parquet_splits``;
   ``parquet_deltas`` also converts delta-encoded strings
 - ``parquet_indices``: decodes the indices of a chunk, or compares them with a selection while they are unpacked
 - ``parquet_values``, ``parquet_strings``: decode chunks to Arrow buffers
@@ -24,8 +24,8 @@ from kquery_spark.kernels.loops.parquet_indices import (
     filter_indices,
     filter_selected_rows,
 )
+from kquery_spark.kernels.loops.parquet_numbers import convert_pages
 from kquery_spark.kernels.loops.parquet_pages import page_table
-from kquery_spark.kernels.loops.parquet_plain import convert_pages
 from kquery_spark.kernels.loops.parquet_strings import decode_strings
 from kquery_spark.kernels.loops.parquet_values import decode_values
 from kquery_spark.kernels.loops.text import SLACK, field_strings, separators

@@ -1,11 +1,9 @@
-"""Copies the literals of Snappy and LZ4 blocks, repeated bytes of the output, and strings.
+"""Copies the literals of Snappy and LZ4 blocks, and repeated bytes of the output.
 
 Blocks of 64-bit integers consist of elements with about 4 raw bytes, so most of the time would go into calls that copy a few
 bytes. Therefore, elements of up to 16 raw bytes are copied as two words. Exceptions are literals in the last bytes of the
 input, and copies from less than 8 bytes back (``copy_from_output``). The next element overwrites the excess bytes, and
 ``PADDING`` is the room for those of the last element.
-
-Strings of up to 64 bytes are copied as words, too.
 
 The callers check that the source exists and that the element fits into the output.
 """
@@ -15,19 +13,14 @@ from __future__ import annotations
 from typing import Any
 
 import numba
-import numpy as np
-from numba import int64, uintp
+from numba import uintp
 
 from kquery_spark.kernels.loops.memory import copy_bytes, load64, store64
 
 PADDING = 16
 """The number of bytes that the output must have after the raw bytes of a block."""
 
-COPY_SLACK = 16
-"""The number of bytes that ``copy_string`` may write after a string."""
-
 _WORD, _TWO_WORDS = uintp(8), uintp(16)
-_SHORT = 64  # up to this number of bytes, a loop copies a string faster than a call of memcpy
 
 
 @numba.njit(inline="always")
@@ -66,27 +59,3 @@ def copy_from_output(out: Any, to: Any, offset: Any, size: Any) -> None:
     while to < end:
         store64(out, to, load64(out, to - distance))
         to += _WORD
-
-
-@numba.njit(inline="always")
-def copy_string(out: Any, to: Any, data: Any, at: Any, size: Any) -> None:
-    """Copy a string. Copies whole blocks of 16 bytes, so it may write up to ``COPY_SLACK`` bytes after the string.
-
-    ``out`` and ``data`` may be one array if the string ends at or before ``to``.
-    """
-    if size <= _SHORT and at + size + COPY_SLACK <= len(data):
-        i = int64(0)
-        while i < size:
-            store64(out, to + i, load64(data, at + i))
-            store64(out, to + i + 8, load64(data, at + i + 8))
-            i += 16
-    else:
-        copy_bytes(out, to, data, at, size)
-
-
-@numba.njit
-def with_more_room(out: Any, used: Any, more: Any, limit: Any) -> Any:
-    """Copy the first ``used`` bytes to an array that has room for ``more`` bytes and is twice as large, up to ``limit``."""
-    larger = np.empty(max(min(2 * len(out), limit), used + more), np.uint8)
-    copy_bytes(larger, int64(0), out, int64(0), used)
-    return larger

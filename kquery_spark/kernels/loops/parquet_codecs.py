@@ -13,6 +13,7 @@ from numba import int64, uintp
 from kquery_spark.kernels.loops.block_copies import PADDING
 from kquery_spark.kernels.loops.lz4 import lz4_block
 from kquery_spark.kernels.loops.memory import copy_bytes
+from kquery_spark.kernels.loops.parquet_page_parts import skip_page
 from kquery_spark.kernels.loops.parquet_pages import Bytes
 from kquery_spark.kernels.loops.snappy import snappy_block
 from kquery_spark.kernels.parquet_page_table import BODY, COMPRESSED, LEVEL_BYTES, RAW_SIZE, SIZE, SNAPPY
@@ -36,7 +37,7 @@ def decompress_pages(codec: Any, data: Any, pages: Any, is_needed: Any, out: Any
     for number in range(len(pages)):
         page = pages[number]
         if not is_needed[number]:
-            page[BODY], page[SIZE], page[LEVEL_BYTES] = to, 0, 0
+            skip_page(page, to)
             continue
         at, size, raw_size, levels = page[BODY], page[SIZE], page[RAW_SIZE], page[LEVEL_BYTES]
         if min(at, size, raw_size, levels) < 0 or levels > min(size, raw_size) or at + size > len(data):

@@ -22,7 +22,7 @@ DELTA_BYTE_ARRAY stores the length of the prefix that each string shares with th
 DELTA_BINARY_PACKED, and then the suffixes with DELTA_LENGTH_BYTE_ARRAY. For "axis", "axle" and "babble" the lengths of the
 prefixes are 0, 2, 0, and the suffixes are "axis", "le" and "babble".
 
-``plain_strings`` rewrites pages of the last two encodings as plain pages. ``parquet_plain.py`` uses ``unpack_deltas`` for
+``plain_strings`` rewrites pages of the last two encodings as plain pages. ``parquet_numbers.py`` uses ``unpack_deltas`` for
 integers.
 
 Invariant: the loads and stores of ``memory.py`` have no bounds checks. Before a loop reads bytes, the functions check that
@@ -38,26 +38,31 @@ import numba
 import numpy as np
 from numba import int64, uint64, uintp
 
-from kquery_spark.kernels.loops.block_copies import COPY_SLACK, copy_string, with_more_room
 from kquery_spark.kernels.loops.memory import copy_bytes, load64, store32, store64
-from kquery_spark.kernels.loops.parquet_page_parts import are_stored, largest_number, page_parts, read_levels
+from kquery_spark.kernels.loops.parquet_page_parts import (
+    are_stored,
+    largest_number,
+    page_parts,
+    read_levels,
+    skip_page,
+)
 from kquery_spark.kernels.loops.parquet_pages import Bytes
 from kquery_spark.kernels.loops.parquet_runs import varint
+from kquery_spark.kernels.loops.string_copies import COPY_SLACK, copy_string, with_more_room
 from kquery_spark.kernels.parquet_page_table import (
     BODY,
     CONVERSION_SLACK,
     DELTA_BYTE_ARRAY,
     DELTA_LENGTH_BYTE_ARRAY,
     ENCODING,
-    LEVEL_BYTES,
     MAX_CONVERTED_BYTES,
     PLAIN,
     RAW_SIZE,
     SIZE,
+    SIZE_BYTES,
     VALUES,
 )
 
-_LENGTH = 4  # the number of bytes of a plain string's length
 _ONE_LOAD_BITS = uintp(57)  # after up to 7 skipped bits, a load of 64 bits still has at least this many
 _MINIBLOCK_STEP = uintp(32)  # the number of values in a miniblock is a multiple of this
 _MAX_BLOCK = uintp(1 << 31)  # with more values in a block, the sizes of its miniblocks could overflow
@@ -184,15 +189,15 @@ def _read_lengths(
     """
     if count == 0:
         return at, int64(0)
-    prefix_sizes = prefixes[: _LENGTH * count].view(np.int32)
-    suffix_sizes = suffixes[: _LENGTH * count].view(np.int32)
+    prefix_sizes = prefixes[: SIZE_BYTES * count].view(np.int32)
+    suffix_sizes = suffixes[: SIZE_BYTES * count].view(np.int32)
     if encoding == DELTA_BYTE_ARRAY:
-        at = unpack_deltas(data, at, end, count, int64(_LENGTH), prefixes, int64(0))
+        at = unpack_deltas(data, at, end, count, int64(SIZE_BYTES), prefixes, int64(0))
         if at < 0:
             return int64(-1), int64(0)
     else:
         prefix_sizes[:] = 0
-    at = unpack_deltas(data, at, end, count, int64(_LENGTH), suffixes, int64(0))
+    at = unpack_deltas(data, at, end, count, int64(SIZE_BYTES), suffixes, int64(0))
     if at < 0:
         return int64(-1), int64(0)
     total = suffix_bytes = size_before = int64(0)
@@ -215,14 +220,14 @@ def _write_strings(
 
     ``_read_lengths`` has checked that the bytes exist, and the caller that the output has room for the strings.
     """
-    prefix_sizes = prefixes[: _LENGTH * count].view(np.int32)
-    suffix_sizes = suffixes[: _LENGTH * count].view(np.int32)
+    prefix_sizes = prefixes[: SIZE_BYTES * count].view(np.int32)
+    suffix_sizes = suffixes[: SIZE_BYTES * count].view(np.int32)
     string_before = to
     for i in range(count):
         prefix_size, suffix_size = int64(prefix_sizes[i]), int64(suffix_sizes[i])
         if fixed_size == 0:
             store32(out, to, uint64(prefix_size + suffix_size))
-            to += _LENGTH
+            to += SIZE_BYTES
         if prefix_size:
             copy_string(out, to, out, string_before, prefix_size)
         copy_string(out, to + prefix_size, data, at, suffix_size)
@@ -250,17 +255,17 @@ def plain_strings(data: Any, pages: Any, is_needed: Any, has_levels: Any, fixed_
         return False, np.empty(0, np.uint8)
     longest, room = largest_number(pages, VALUES), int64(COPY_SLACK)
     flags = np.empty(longest, np.uint8)
-    prefixes = np.empty(_LENGTH * longest + CONVERSION_SLACK, np.uint8)
-    suffixes = np.empty(_LENGTH * longest + CONVERSION_SLACK, np.uint8)
+    prefixes = np.empty(SIZE_BYTES * longest + CONVERSION_SLACK, np.uint8)
+    suffixes = np.empty(SIZE_BYTES * longest + CONVERSION_SLACK, np.uint8)
     for number in range(len(pages)):
         if is_needed[number]:
-            room += pages[number, SIZE] + _LENGTH * pages[number, VALUES]
+            room += pages[number, SIZE] + SIZE_BYTES * pages[number, VALUES]
     out = np.empty(min(room, int64(MAX_CONVERTED_BYTES)), np.uint8)
     to = int64(0)
     for number in range(len(pages)):
         page = pages[number]
         if not is_needed[number]:
-            page[BODY], page[SIZE], page[LEVEL_BYTES] = to, 0, 0
+            skip_page(page, to)
             continue
         begin, values, encoding = page[BODY], page[VALUES], page[ENCODING]
         at, end, level_at, level_end = page_parts(data, page, has_levels)
@@ -276,7 +281,7 @@ def plain_strings(data: Any, pages: Any, is_needed: Any, has_levels: Any, fixed_
             at, added = _read_lengths(data, at, end, encoding, count, fixed_size, prefixes, suffixes)
             if at < 0:
                 return False, out
-            added += int64(0) if fixed_size > 0 else _LENGTH * count
+            added += int64(0) if fixed_size > 0 else SIZE_BYTES * count
         used = to + copied + added + COPY_SLACK
         if used > MAX_CONVERTED_BYTES:
             return False, out

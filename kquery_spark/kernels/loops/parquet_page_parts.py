@@ -22,9 +22,7 @@ from kquery_spark.kernels.loops.parquet_runs import (
     unpack_indices,
     unpack_indices_at,
 )
-from kquery_spark.kernels.parquet_page_table import BODY, DATA_V2, KIND, LEVEL_BYTES, SIZE, VALUES
-
-_SIZE_BYTES = 4  # the number of bytes of a size, which precedes the levels in pages of version 1
+from kquery_spark.kernels.parquet_page_table import BODY, DATA_V2, KIND, LEVEL_BYTES, SIZE, SIZE_BYTES, VALUES
 
 
 @numba.njit
@@ -47,6 +45,12 @@ def largest_number(pages: Any, column: Any) -> Any:
 
 
 @numba.njit
+def skip_page(page: Any, to: Any) -> None:
+    """Give a page that is not needed the position of the next needed one in a copy of the pages, and no bytes."""
+    page[BODY], page[SIZE], page[LEVEL_BYTES] = to, 0, 0
+
+
+@numba.njit
 def page_parts(data: Any, page: Any, has_levels: Any) -> Any:
     """Return the start (-1 for malformed pages) and end of a page's values, and the start and end of its levels."""
     begin = page[BODY]
@@ -55,9 +59,9 @@ def page_parts(data: Any, page: Any, has_levels: Any) -> Any:
         return begin + page[LEVEL_BYTES], end, begin, begin + page[LEVEL_BYTES]
     if not has_levels:
         return begin, end, begin, begin
-    if end - begin < _SIZE_BYTES:
+    if end - begin < SIZE_BYTES:
         return int64(-1), end, begin, begin
-    level_at = begin + _SIZE_BYTES
+    level_at = begin + SIZE_BYTES
     level_end = level_at + int64(load32(data, begin))
     return (level_end if level_end <= end else int64(-1)), end, level_at, level_end
 

@@ -21,7 +21,6 @@ import numba
 import numpy as np
 from numba import int64
 
-from kquery_spark.kernels.loops.block_copies import COPY_SLACK, copy_string, with_more_room
 from kquery_spark.kernels.loops.memory import load32
 from kquery_spark.kernels.loops.parquet_page_parts import (
     are_stored,
@@ -32,16 +31,17 @@ from kquery_spark.kernels.loops.parquet_page_parts import (
     read_levels,
 )
 from kquery_spark.kernels.loops.parquet_pages import Bytes
+from kquery_spark.kernels.loops.string_copies import COPY_SLACK, copy_string, with_more_room
 from kquery_spark.kernels.parquet_page_table import (
     ENCODING,
     PLAIN,
     PLAIN_DICTIONARY,
     RAW_SIZE,
     RLE_DICTIONARY,
+    SIZE_BYTES,
     VALUES,
 )
 
-_LENGTH = 4  # the number of bytes of a string's size
 _MAX_OFFSET = (1 << 31) - 1
 _MIN_ROOM, _MAX_ROOM = 1 << 10, 1 << 26  # limits of the buffer's initial size; it grows as needed
 
@@ -53,10 +53,10 @@ _Offsets, _Text = numba.int32[::1], numba.uint8[::1]
 def _write_positions(data: Any, at: Any, end: Any, count: Any, positions: Any) -> Any:
     """Write the positions of ``count`` strings that are stored one after another; False if one extends past ``end``."""
     for i in range(count):
-        if end - at < _LENGTH:
+        if end - at < SIZE_BYTES:
             return False
         size = int64(load32(data, at))
-        at += _LENGTH
+        at += SIZE_BYTES
         if size > end - at:
             return False
         positions[i] = at
@@ -133,7 +133,7 @@ def _append(
         else:
             if has_levels:
                 valid[k] = 1
-            size = int64(load32(source, position - _LENGTH))
+            size = int64(load32(source, position - SIZE_BYTES))
             # the slack is for bytes that copy_string writes after the string
             if total + size + COPY_SLACK > len(out):
                 if total + size > _MAX_OFFSET:
@@ -192,7 +192,7 @@ def decode_strings(
     indices = np.empty(longest + 8, np.uint32)
     flags = np.empty(longest, np.uint8)
     positions = np.empty(longest, np.int64)
-    entries = np.empty(min(count, len(dictionary) // _LENGTH), np.int64)
+    entries = np.empty(min(count, len(dictionary) // SIZE_BYTES), np.int64)
     if len(entries) < count or not _write_positions(
         dictionary, int64(0), int64(len(dictionary)), count, entries
     ):

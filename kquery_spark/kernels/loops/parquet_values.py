@@ -15,7 +15,7 @@ Which loops run for a page depends on its NULLs and on the selection:
 Invariant: the loads and stores of ``memory.py`` have no bounds checks. Before each loop, the sizes, bit widths and the
 largest index are compared with the arrays. A function returns -1 or False if a check fails, and pyarrow then reads the
 chunk. Values are copied as 1, 4, 8, or 16 bytes, whatever their type is, so that one compiled function serves all types.
-Values that Arrow stores otherwise are converted before, by ``parquet_plain.py``.
+Values that Arrow stores otherwise are converted before, by ``parquet_numbers.py``.
 """
 
 from __future__ import annotations

@@ -24,10 +24,9 @@ from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
 from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Data, Int64s, Vector, validity
+from kquery_spark.types.vector import Data, Flags, Int64s, Vector, validity
 
 Doubles = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Result = Callable[[Sequence[Doubles]], tuple[Doubles, Flags]]  # values, and flags for those that are NULL
 _BINOMIAL = {2: (1.0,), 3: (1.0, 3.0), 4: (1.0, 4.0, 6.0)}  # the first binomial coefficients of each order
 

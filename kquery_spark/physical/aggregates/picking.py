@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from typing_extensions import override
 
 from kquery_spark.functions.math import decimal_kernels as dk
@@ -17,7 +16,7 @@ from kquery_spark.physical.aggregates.accumulator import Accumulator, Reduction,
 from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.physical.grouping.key_values import as_integers
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Data, Int64s, Vector, validity
+from kquery_spark.types.vector import Data, Int64s, Vector, true_flags, validity
 
 
 def pick(vector: Vector, rows: Int64s) -> Vector:
@@ -130,7 +129,7 @@ class CountIf(Accumulator):
 
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        flags = pc.fill_null(args[0].physical(context.num_rows), False).to_numpy(zero_copy_only=False)
+        flags = true_flags(args[0].physical(context.num_rows))
         return [Vector(t.LONG, pa.array(np.bincount(groups.ids[flags], minlength=groups.count), t.LONG))]
 
     @override

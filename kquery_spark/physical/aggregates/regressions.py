@@ -11,10 +11,10 @@ from typing_extensions import override
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Reduction, register_accumulator
-from kquery_spark.physical.aggregates.moments import CentralMoments, Comoments, Doubles, Flags, doubles
+from kquery_spark.physical.aggregates.moments import CentralMoments, Comoments, Doubles, doubles
 from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Vector
+from kquery_spark.types.vector import Flags, Vector
 
 # The arguments are the dependent variable y and the independent variable x. The states (see ``Comoments``) are the number of
 # pairs, the means of y and x, the sum of the products of the deviations (sxy), and the sums of their squares (syy, sxx).

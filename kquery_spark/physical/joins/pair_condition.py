@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kquery_spark.expr import Expr, columns_of
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.joins.join_table import Matches
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import reserve_gather
+from kquery_spark.types.vector import true_flags
 
 
 class PairCondition:
@@ -34,5 +34,5 @@ class PairCondition:
         columns = [probe.columns[i].take(left) for i in self._probe_columns]
         columns += [build.columns[i].take(right) for i in self._build_columns]
         verdict = self._program.run(Batch(self._schema, tuple(columns), count))[0]
-        flags = pc.fill_null(verdict.physical(count), False).to_numpy(zero_copy_only=False)
+        flags = true_flags(verdict.physical(count))
         return Matches(pairs.probe[flags], pairs.build[flags])

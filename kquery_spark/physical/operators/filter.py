@@ -16,7 +16,7 @@ from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.types.batch import Batch, run_in_parts
-from kquery_spark.types.vector import Vector
+from kquery_spark.types.vector import Vector, true_flags
 
 _MAX_INDEXED_SELECTIVITY = 0.2
 
@@ -80,8 +80,7 @@ def keep(batch: Batch, condition: Vector, metrics: Metrics | None = None) -> Bat
 
 def _selected_rows(batch: Batch, mask: pa.Array, count: int) -> tuple[str, Batch]:
     if count < batch.num_rows * _MAX_INDEXED_SELECTIVITY:
-        flags = (pc.fill_null(mask, False) if mask.null_count else mask).to_numpy(zero_copy_only=False)
-        return "indices", batch.take(pa.array(np.flatnonzero(flags)))
+        return "indices", batch.take(pa.array(np.flatnonzero(true_flags(mask))))
     first = pc.index(mask, True).as_py()
     if mask.slice(first, count).true_count == count:
         return "slice", batch.slice(first, count)

@@ -40,7 +40,7 @@ from kquery_spark.physical.windows.sliding import (
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.sizes import reserve_gather, reserve_rows
-from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, slots, validity
+from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, slots, true_flags, validity
 
 _INT64 = np.iinfo(np.int64)
 _EXACT_DOUBLES = 2**53
@@ -151,7 +151,7 @@ def _counts(counts_true: bool, args: Sequence[Vector], low: Int64s, high: Int64s
     for arg in args:
         data = arg.physical(n)
         if counts_true:
-            flags = pc.fill_null(data, False).to_numpy(zero_copy_only=False)
+            flags = true_flags(data)
         elif data.null_count:
             flags = flags & pc.is_valid(data).to_numpy(zero_copy_only=False)
     before = prefix_counts(flags)

@@ -18,7 +18,7 @@ from kquery_spark.physical.windows.segments import Segments
 from kquery_spark.physical.windows.sliding import prefix_counts
 from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.sizes import reserve_gather
-from kquery_spark.types.vector import Int64s, Vector
+from kquery_spark.types.vector import Int64s, Vector, true_flags
 
 Ranking = Callable[..., np.ndarray]
 """Takes the segments and the constant argument, if the function has one."""
@@ -137,7 +137,7 @@ def _counted_rows(data: pa.Array, ignore_nulls: bool, filter_mask: pa.Array | No
     if ignore_nulls and data.null_count:
         counted = pc.is_valid(data).to_numpy(zero_copy_only=False)
     if filter_mask is not None:
-        flags = pc.fill_null(filter_mask, False).to_numpy(zero_copy_only=False)
+        flags = true_flags(filter_mask)
         counted = flags if counted is None else counted & flags
     return counted
 

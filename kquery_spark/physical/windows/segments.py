@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from kquery_spark.expr import Expr, SortKey
 from kquery_spark.physical.expr import Program
@@ -14,9 +13,7 @@ from kquery_spark.physical.grouping.key_codes import encode, pack
 from kquery_spark.physical.sorting.row_order import row_order
 from kquery_spark.physical.sorting.sort_keys import key_steps
 from kquery_spark.types.batch import Batch
-from kquery_spark.types.vector import Int64s, Vector
-
-Flags = npt.NDArray[np.bool_]
+from kquery_spark.types.vector import Flags, Int64s, Vector
 
 
 @dataclass(frozen=True)

@@ -51,19 +51,19 @@ from kquery_spark.kernels.parquet_page_table import (
     RAW_SIZE,
     RLE_DICTIONARY,
     SIZE,
+    SIZE_BYTES,
     TOO_MANY_PAGES,
     TOTALS,
     VALUES,
 )
-from kquery_spark.sources.dictionary_column import Flags, PackedIndices
+from kquery_spark.sources.dictionary_column import PackedIndices
 from kquery_spark.sources.parquet.flat_chunk import INDICES, FlatChunk, ValueLayout
 from kquery_spark.sources.parquet.page_codecs import LOOP_CODECS, Bytes, raw_pages
-from kquery_spark.types.vector import Int64s
+from kquery_spark.types.vector import Flags, Int64s
 
 _DICTIONARY_ENCODINGS = (PLAIN, PLAIN_DICTIONARY)
 _NEEDS_NO_CONVERSION = {PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY}
 _DELTA_STRINGS = {DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY}
-_LENGTH_BYTES = 4  # the number of bytes of the length before each plain string
 _FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
 _NO_ROWS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
@@ -195,7 +195,7 @@ class ColumnReader:
         if stored is None or pages is None or _DELTA_STRINGS.isdisjoint(pages.encodings):
             return stored
         # ``plain_strings`` allocates four bytes for each length of a page before it checks the page
-        if _LENGTH_BYTES * self.chunk.rows > MAX_CONVERTED_BYTES:
+        if SIZE_BYTES * self.chunk.rows > MAX_CONVERTED_BYTES:
             return None
         data, table = stored[0], stored[1].copy()
         size = layout.stored if layout is not None and layout.kind == BIG_ENDIAN else 0
@@ -273,7 +273,7 @@ class ColumnReader:
             return None
         page = _as_data_page(pages.dictionary, data)
         count = pages.entries
-        if _LENGTH_BYTES * count > len(data):
+        if SIZE_BYTES * count > len(data):
             return None
         return self._decode_strings(self.chunk.dtype.value_type, (data, page), None, count, levels=False)
 

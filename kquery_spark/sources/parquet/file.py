@@ -35,6 +35,7 @@ from kquery_spark.types.vector import Int64s, narrow
 
 # In local files, the loops read smaller chunks whole instead of by pages. The bytes are those in the file.
 _MIN_PAGED_BYTES_IN_LOOPS = 8 << 20
+_STRING_DICTIONARY = pa.dictionary(pa.int32(), t.STRING)
 _BIT_TYPES = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64(), 128: pa.binary(16)}
 
 
@@ -49,15 +50,13 @@ class Typed:
 class OpenFile(ParsedFooter):
     """An open Parquet file, which the worker caches between tasks: its parsed footer, and methods that read row groups.
 
-    in_engine_form: whether a column of a type needs no conversion to a table's type, under some rebase settings.
-
     Reading is not thread-safe in pyarrow, so each thread gets a reader of its own over the shared footer and handle.
     """
 
     def __init__(self, file: DataFile) -> None:
         super().__init__(file)
         self._flat_chunks: dict[tuple[int, str], FlatChunk | None] = {}
-        self.in_engine_form: dict[tuple[str, pa.DataType, pa.DataType, RebaseSettings], bool] = {}
+        self._in_engine_form: dict[tuple[str, pa.DataType, pa.DataType, RebaseSettings], bool] = {}
         self._paths = [leaf.path for leaf in self._leaves]
         self._has_exact_counts = has_exact_counts(str(self.metadata.created_by))
         self._chunks = StoredChunks(self.metadata, self._paths)
@@ -92,6 +91,28 @@ class OpenFile(ParsedFooter):
             return Typed(dtype, pa.chunked_array([c.view(dtype) for c in data.chunks], dtype))
         stored_type = self.schema.field(column).type
         return Typed(stored_type if pa.types.is_decimal(stored_type) else data.type, data)
+
+    def is_in_engine_form(
+        self, column: str, data_type: pa.DataType, dtype: pa.DataType, settings: RebaseSettings
+    ) -> bool:
+        """Return True if a column certainly needs no conversion. The answer is kept, as it is needed for each row group.
+
+        data_type: the type that a reader returned. dtype: the type of the table.
+        """
+        key = (column, data_type, dtype, settings)
+        known = self._in_engine_form.get(key)
+        if known is None:
+            known = self._in_engine_form[key] = self._needs_no_conversion(*key)
+        return known
+
+    def _needs_no_conversion(
+        self, column: str, data_type: pa.DataType, dtype: pa.DataType, settings: RebaseSettings
+    ) -> bool:
+        if self.schema.field(column).type != dtype or column in self.int96 or dtype == t.VARIANT:
+            return False
+        if self.rebase(column, settings) is not None:
+            return False
+        return data_type == t.LONG if pa.types.is_decimal(dtype) else data_type in (dtype, _STRING_DICTIONARY)
 
     def hold(self, group: int, columns: Sequence[str], pages: Sequence[PagedColumn] = ()) -> Release:
         """Prefetch columns of a row group from a remote filesystem; returns a function that releases the bytes.

@@ -21,8 +21,7 @@ from kquery_spark.kernels.parquet_page_table import (
     SIZE,
     SNAPPY,
 )
-from kquery_spark.sources.dictionary_column import Flags
-from kquery_spark.types.vector import Int64s
+from kquery_spark.types.vector import Flags, Int64s
 
 Bytes = npt.NDArray[np.uint8]
 

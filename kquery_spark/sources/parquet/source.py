@@ -56,8 +56,6 @@ from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, one_array, pick
 from kquery_spark.types.vector import Int64s, from_arrow, widen
 
-_STRING_DICTIONARY = pa.dictionary(pa.int32(), t.STRING)
-
 
 @dataclass(frozen=True)
 class ParquetSource(Source):
@@ -314,12 +312,9 @@ class ParquetSource(Source):
 
     def _array(self, opened: OpenFile, column: str, data: pa.ChunkedArray) -> pa.Array:
         """Convert a column from its type in the file to the engine's form of the table's type, calendar included."""
-        key = (column, data.type, self.table_schema.field(column).type, self.rebase)
-        if key not in opened.in_engine_form:
-            opened.in_engine_form[key] = self._is_in_engine_form(opened, column, data.type)
-        if opened.in_engine_form[key]:
-            return one_array(data)
         dtype, path = self.table_schema.field(column).type, opened.file.path
+        if opened.is_in_engine_form(column, data.type, dtype, self.rebase):
+            return one_array(data)
         if dtype == t.VARIANT:
             check_variant(opened, column, opened.rebase(column, self.rebase) is not None)
             with naming_file(path):
@@ -331,15 +326,6 @@ class ParquetSource(Source):
         if not readable_as(typed.dtype, dtype, opened.has_instants(column)):
             raise SourceError(mismatch(path, column, typed.dtype, dtype))
         return _convert(typed, dtype, f"{column} of {path}")
-
-    def _is_in_engine_form(self, opened: OpenFile, column: str, data_type: pa.DataType) -> bool:
-        """Return True if data of this type certainly need no conversion. Conversions take time for each row group."""
-        dtype, stored = self.table_schema.field(column).type, opened.schema.field(column).type
-        if column in opened.int96 or opened.rebase(column, self.rebase) is not None:
-            return False
-        if pa.types.is_decimal(dtype):
-            return bool(stored == dtype and data_type == t.LONG)
-        return bool(dtype != t.VARIANT and data_type in (dtype, _STRING_DICTIONARY) and stored == dtype)
 
 
 def _splits_in(file: int, opened: OpenFile) -> list[Split]:

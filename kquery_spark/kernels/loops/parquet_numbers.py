@@ -33,7 +33,13 @@ from kquery_spark.kernels.loops.memory import (
 )
 from kquery_spark.kernels.loops.parquet_deltas import unpack_deltas
 from kquery_spark.kernels.loops.parquet_levels import unpack_bits, unpack_flags
-from kquery_spark.kernels.loops.parquet_page_parts import are_stored, largest_number, page_parts, read_levels
+from kquery_spark.kernels.loops.parquet_page_parts import (
+    are_stored,
+    largest_number,
+    page_parts,
+    read_levels,
+    skip_page,
+)
 from kquery_spark.kernels.loops.parquet_pages import Bytes
 from kquery_spark.kernels.loops.parquet_splits import join_streams
 from kquery_spark.kernels.parquet_page_table import (
@@ -48,18 +54,15 @@ from kquery_spark.kernels.parquet_page_table import (
     INT96,
     INT96_BYTES,
     JULIAN_DAY_OF_EPOCH,
-    LEVEL_BYTES,
     PLAIN,
     RAW_SIZE,
     RLE,
     SIZE,
+    SIZE_BYTES,
     SIZED_BIG_ENDIAN,
     VALUES,
 )
 
-_SIZE_BYTES = (
-    4  # the number of bytes of a size, which precedes Boolean runs and each SIZED_BIG_ENDIAN integer
-)
 _MAX_INTEGER_BYTES = 16
 _MICROS_PER_DAY = 86_400_000_000
 # For these days, and for nanoseconds below 2^63, the microseconds fit into 64 bits.
@@ -130,10 +133,10 @@ def _bits(data: Any, at: Any, end: Any, encoding: Any, valid_rows: Any, out: Any
         count = min(valid_rows, 8 * (end - at))
         unpack_bits(data, uintp(at), uintp(count), out, uintp(to))
         return count == valid_rows
-    if end - at < _SIZE_BYTES:
+    if end - at < SIZE_BYTES:
         return valid_rows == 0
     size = int64(load32(data, at))
-    at += _SIZE_BYTES
+    at += SIZE_BYTES
     if size > end - at:
         return False
     return unpack_flags(data, uintp(at), uintp(at + size), out[to : to + valid_rows]) >= 0
@@ -170,10 +173,10 @@ def _sized_integers(data: Any, at: Any, end: Any, count: Any, width: Any, out: A
     """Convert big-endian integers, each preceded by its size; False for malformed pages, or if one does not fit."""
     overflow = int64(0)
     for i in range(count):
-        if end - at < _SIZE_BYTES:
+        if end - at < SIZE_BYTES:
             return False
         size = int64(load32(data, at))
-        at += _SIZE_BYTES
+        at += SIZE_BYTES
         if not 0 < size <= min(end - at, _MAX_INTEGER_BYTES):
             return False
         overflow |= _store_integer(data, at, int64(1), size, width, out, to + width * i)
@@ -255,14 +258,14 @@ def convert_pages(
     ``INT96``. stored, width: the bytes of a value in the page (unused for ``BITS`` and ``SIZED_BIG_ENDIAN``) and in ``out``.
     out: has room for the bytes of the needed pages, for all of their values, and for ``CONVERSION_SLACK`` more bytes.
     """
-    if not are_stored(data, pages) or not 0 < stored <= _MAX_INTEGER_BYTES or (width < stored < 9):
+    if not are_stored(data, pages) or not 0 < stored <= _MAX_INTEGER_BYTES:
         return False
     flags = np.empty(largest_number(pages, VALUES), np.uint8)
     to = int64(0)
     for number in range(len(pages)):
         page = pages[number]
         if not is_needed[number]:
-            page[BODY], page[SIZE], page[LEVEL_BYTES] = to, 0, 0
+            skip_page(page, to)
             continue
         begin, values, encoding = page[BODY], page[VALUES], page[ENCODING]
         at, end, level_at, level_end = page_parts(data, page, has_levels)
