@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kquery_spark.accelerate.observers import QueryEvent
 
-_REMOVALS, _SECONDS_BETWEEN_REMOVALS = 50, 0.1
+_MAX_REMOVALS, _SECONDS_AFTER_REMOVAL = 50, 0.1
 
 
 def register(spark: SparkSession, tables: Sequence[Table]) -> None:
@@ -40,16 +40,17 @@ def register(spark: SparkSession, tables: Sequence[Table]) -> None:
 def remove_outputs(tables: Sequence[Table]) -> None:
     """Remove the files of steps. Call it after Spark has stopped.
 
-    The tasks of an interrupted write may still create files, so this is repeated until nothing is left, for a few seconds.
+    The tasks of an interrupted write may create the directory again. So it is removed until it stays away for a moment, for
+    about five seconds at most.
     """
     if not tables:
         return
     directory = _output_directory(tables)
-    for _ in range(_REMOVALS):
+    for _ in range(_MAX_REMOVALS):
         shutil.rmtree(directory, ignore_errors=True)
+        time.sleep(_SECONDS_AFTER_REMOVAL)
         if not directory.exists():
             return
-        time.sleep(_SECONDS_BETWEEN_REMOVALS)
 
 
 def _output_directory(tables: Sequence[Table]) -> Path:

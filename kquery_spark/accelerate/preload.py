@@ -1,6 +1,7 @@
 """Imports the planner in a thread, while the program reads its first files.
 
-``enable_everywhere`` starts no thread: no session exists yet, and PySpark forks when it starts the JVM, which would wait.
+``enable_everywhere`` starts no thread. No session exists yet, so PySpark still has to fork in order to start the JVM, and
+forks wait until the thread has ended (``_wait_for_import``).
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ class CompiledLoops:
 
 
 def has_numba() -> bool:
-    """Return True if loops can be compiled."""
+    """Return True if numba is installed, which compiles the loops."""
     return importlib.util.find_spec("numba") is not None
 
 

@@ -13,6 +13,7 @@ from kquery_spark.types.vector import Int64s
 # Up to this number of values most slots stay free, so that the first probe finds that a value is absent.
 _MAX_ROOMY_VALUES = 1 << 16
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+"""The multiplier of Fibonacci hashing: 2^64 divided by the golden ratio, rounded to an odd number."""
 
 
 def row_numbers(size: int, rows: int) -> npt.NDArray[np.signedinteger]:

@@ -16,7 +16,7 @@ from kquery_spark.kernels.json_parser import Node
 PrintDouble = Callable[[float], str]
 
 SHORT_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
-"""The control characters, quotes, and backslashes that Jackson writes as a backslash and a letter or the character."""
+"""The characters that Jackson escapes with a backslash and one more character, and what it writes for them."""
 _SPECIAL = re.compile('[\x00-\x1f"\\\\\ud800-\udfff\U00010000-\U0010ffff]')
 _SPECIAL_CHARACTERS = re.compile(r'[\x00-\x1f"\\]')
 

@@ -125,14 +125,13 @@ def decided_by_values(
         column = read.dictionary_column(name, rows)
         if column is None:
             return None
-        # A filter need not handle NULL if no row is NULL.
+        # If no row is NULL, the filter gets no NULL, because kernels take longer for arrays with NULLs.
         values = column.values_and_null if column.may_have_nulls else column.values
-        passing_values = runtime_filter.passing_values(column_index, Vector(read.dtype(name), values))
-        if passing_values is None:
+        passing = runtime_filter.passing_values(column_index, Vector(read.dtype(name), values))
+        if passing is None:
             return None
-        if not column.may_have_nulls:
-            passing_values = column.flags(passing_values, null_passes=False)
-        passing_by_column.append((column, passing_values))
+        flags = passing if column.may_have_nulls else column.flags(passing, null_passes=False)
+        passing_by_column.append((column, flags))
     return passing_by_column
 
 

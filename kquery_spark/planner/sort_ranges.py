@@ -153,13 +153,15 @@ def _sample(source: Source, splits: Sequence[Split], expr: Expr) -> _Values:
 
 
 def _sampled_parts(source: Source, splits: Sequence[Split]) -> list[Split]:
-    """Return parts of a few evenly spread splits, but not more than are necessary for the rows of a sample."""
-    sampled = min(len(splits), _SAMPLED_SPLITS)
-    count = _SAMPLED_PARTS // max(sampled, 1)
-    parts = [source.sample_parts(split, count) for split in _spread(splits, sampled)]
-    most_rows = max((sum(part.rows for part in parts_of_split) for parts_of_split in parts), default=1)
-    sampled = min(sampled, max(1, _SAMPLE_READ_ROWS // max(most_rows, 1)))
-    return [part for split in _spread(splits, sampled) for part in source.sample_parts(split, count)]
+    """Return parts of a few evenly spread splits, but not more splits than are necessary for the rows of a sample."""
+    num_splits = min(len(splits), _SAMPLED_SPLITS)
+    parts_per_split = _SAMPLED_PARTS // max(num_splits, 1)
+    by_split = [source.sample_parts(split, parts_per_split) for split in _spread(splits, num_splits)]
+    rows_per_split = max((sum(part.rows for part in parts) for parts in by_split), default=1)
+    # If the parts of a split have many rows, fewer splits suffice. These are spread evenly again.
+    num_splits = min(num_splits, max(1, _SAMPLE_READ_ROWS // max(rows_per_split, 1)))
+    sampled = _spread(splits, num_splits)
+    return [part for split in sampled for part in source.sample_parts(split, parts_per_split)]
 
 
 def _spread(splits: Sequence[Split], most: int) -> list[Split]:

@@ -50,7 +50,7 @@ class DictionaryColumn:
     look_up: Callable[[], Indices]
 
     def flags(self, passing: Flags, null_passes: bool) -> Flags:
-        """Return flags for ``rows_where``. passing: a flag for each entry of the dictionary."""
+        """Return flags for ``rows_where``: ``passing``, which has one for each entry of the dictionary, and one for NULL."""
         flags = np.empty(len(self.values) + 1, np.bool_)
         flags[:-1], flags[-1] = passing, null_passes
         return flags
@@ -75,7 +75,7 @@ class DictionaryColumn:
         """Return the values of rows, given by position in rising order; None for all rows."""
         indices = self._indices if rows is None else self._selected_indices(rows)
         dtype = self.values.type
-        # Computed from the rows, because ``nulls`` is only a hint from statistics.
+        # Computed from the rows, because ``may_have_nulls`` is only a hint from statistics.
         is_null = indices == len(self.values)
         null_count = int(np.count_nonzero(is_null))
         if dtype.bit_width > 64 or len(self.values) == 0:

@@ -60,7 +60,7 @@ def comparable(value: object) -> object:
 def test_values_of_one_column(
     kind: str, null_safe: bool, has_flags: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """has_flags: otherwise a hash table replaces the flags."""
+    """has_flags: False tests the hash table that replaces the flags if there are many possible codes."""
     monkeypatch.setattr(column_matches, "may_have_flags", lambda *_: has_flags)
     built, probed = VALUES[kind]
     dtype = pa.array([*built, *probed]).type

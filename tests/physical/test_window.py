@@ -312,7 +312,7 @@ def test_what_is_not_a_window_is_refused() -> None:
         run(window(child, [WindowCall.of("ntile", lit(0, t.INT))], [], [SortKey(c(child, "id"))]))
 
 
-def test_a_range_bound_past_the_type_is_left_to_spark() -> None:
+def test_a_range_bound_past_the_type_falls_back_to_spark() -> None:
     child = scan(pa.table({"o": pa.array([2**31 - 1, 1], pa.int32())}))
     calls = [WindowCall.of("count", frame=values(lit(-1, t.INT), lit(1, t.INT)))]
     with pytest.raises(Unsupported, match="past the end of int"):

@@ -46,7 +46,7 @@ def check_reader(request, monkeypatch, kernels) -> Callable[[], None]:
 
 @pytest.fixture
 def pages_of_small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets the pages with the required rows be read alone in chunks of any size, also in those that the loops can read."""
+    """Removes the size limits below which chunks are read as a whole instead of only the pages with the required rows."""
     monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
     monkeypatch.setattr(parquet_file, "_MIN_PAGED_BYTES_IN_LOOPS", 0)
 

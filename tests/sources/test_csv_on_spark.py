@@ -24,7 +24,7 @@ def test_the_taxi_query(spark, taxi_dir):
         spark.catalog.dropTempView("taxi_csv")
 
 
-def test_malformed_lines_are_left_to_spark(spark, tmp_path):
+def test_malformed_lines_fall_back_to_spark(spark, tmp_path):
     (tmp_path / "f.csv").write_text("1,a\nx,b\n")
     df = spark.read.schema("a int, b string").option("mode", "DROPMALFORMED").csv(str(tmp_path))
     assert not kq.explain(df.groupBy("b").count()).accelerated

@@ -110,7 +110,7 @@ DECIMALS = {
 
 
 @pytest.mark.parametrize("name", DECIMALS)
-def test_decimals_of_more_digits_than_declared_are_left_to_spark(
+def test_decimals_of_more_digits_than_declared_fall_back_to_spark(
     spark: Any, tmp_path: Path, name: str
 ) -> None:
     column, precision = DECIMALS[name]

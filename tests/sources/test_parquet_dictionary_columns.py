@@ -237,7 +237,7 @@ def test_nulls_are_known_by_the_rows(tmp_path):
     (whole,) = source.read(split, ["i"])
     column = source.dictionary_column(split, "i")
     assert column is not None
-    wrong = replace(column, may_have_nulls=False)  # as statistics may say that are wrong
+    wrong = replace(column, may_have_nulls=False)  # as if the statistics were wrong
     assert wrong.take(None).equals(whole.columns[0])
     is_null = np.flatnonzero(pc.is_null(whole.columns[0]))
     field, operand = source.schema.field("i"), Column("i", pa.int32())

@@ -78,7 +78,7 @@ def test_times_that_arrow_reads_are_sparks(spark: Any, written: Any, micros: int
 
 
 @pytest.mark.parametrize("micros", MISREAD)
-def test_times_that_arrow_misreads_are_left_to_spark(spark: Any, written: Any, micros: int) -> None:
+def test_times_that_arrow_misreads_fall_back_to_spark(spark: Any, written: Any, micros: int) -> None:
     path = written(micros, 1)
     frame = spark.read.parquet(path).selectExpr("unix_micros(t) AS u").groupBy("u").count()
     fast = frame.transform(kquery_plan, when="always")
@@ -119,7 +119,7 @@ def test_times_of_other_writers_beyond_64_bits_fall_back_to_spark(spark: Any, tm
 
 
 @pytest.mark.usefixtures("pages_of_small_chunks")
-def test_single_pages_are_looked_at_as_well(spark: Any, tmp_path: Path) -> None:
+def test_single_pages_are_checked_too(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / DIRECTORY)
     odd = "CASE WHEN id = 900 THEN timestamp_micros(-7000000000000000000L) ELSE timestamp_seconds(id) END"
     writer = spark.range(1000).coalesce(1).selectExpr("id", f"{odd} AS t").write

@@ -292,13 +292,13 @@ def test_strings_that_may_need_the_page_before_are_declined(tmp_path, writer, ma
     source = parquet_source([str(path)])
     source.check_files(["view"])
     if may_be_dependent:
-        with pytest.raises(Unsupported, match="pages that need the page before"):
+        with pytest.raises(Unsupported, match="pages that depend on the previous page"):
             source.check_files(["s"])
     else:
         source.check_files(["s"])
 
 
-def test_a_page_that_needs_the_page_before_is_left_to_spark(spark, tmp_path):
+def test_a_page_that_needs_the_page_before_falls_back_to_spark(spark, tmp_path):
     path = tmp_path / "f.parquet"
     rows = pa.table([["abcd", "wxyz"]], pa.schema([pa.field("s", pa.string(), nullable=False)]))
     pq.write_table(
@@ -322,9 +322,9 @@ def test_a_page_that_needs_the_page_before_is_left_to_spark(spark, tmp_path):
     expected = [("abcd", 1), ("abcwxyz", 1)]
     assert sorted(map(tuple, frame.collect())) == expected
     assert sorted(map(tuple, frame.transform(kq.kquery_plan, when="always").collect())) == expected
-    with pytest.raises(Unsupported, match="pages that need the page before"):
+    with pytest.raises(Unsupported, match="pages that depend on the previous page"):
         frame.transform(kq.kquery_plan, when="always", fallback="error")
     context = kq.ExecutionContext()
     context.register_parquet("t", str(path))
-    with pytest.raises(Unsupported, match="pages that need the page before"):
+    with pytest.raises(Unsupported, match="pages that depend on the previous page"):
         context.sql("SELECT s FROM t").to_arrow()

@@ -105,7 +105,7 @@ def test_a_damaged_row_group_is_named(spark, data):
     assert "SourceError" in engine_failure(raised)
 
 
-def test_a_file_without_a_footer_is_left_to_spark_or_named(spark, data):
+def test_a_file_without_a_footer_falls_back_to_spark_or_named(spark, data):
     frame = spark.read.parquet(str(data.parent))
     data.write_bytes(b"PAR1 this is not Parquet PAR1")
     raised = error_of(

@@ -229,7 +229,7 @@ MALFORMED = [
     ("typed", "row"),
     [pytest.param(*case, id=f"case{i}", marks=exhaustive if i else ()) for i, case in enumerate(MALFORMED)],
 )
-def test_malformed_columns_are_left_to_spark(
+def test_malformed_columns_fall_back_to_spark(
     spark: Any, loops: None, tmp_path: Path, typed: pa.DataType, row: dict[str, Any]
 ) -> None:
     path = variants_of(tmp_path / "malformed", typed, [row])

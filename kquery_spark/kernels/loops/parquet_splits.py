@@ -6,10 +6,10 @@ For the 32-bit integers 1 and 0x0203, a page has four streams:
 
 A page of ``count`` values of ``width`` bytes has ``count * width`` bytes, which the caller checks.
 
-The loops decode four values of four bytes at once, or eight values of eight bytes. They load as many bytes from each stream
-as the rows of a square matrix and transpose it. ``_swap`` exchanges the upper half of one row with the lower half of another
-row, then the quarters within the halves, and so on down to single bytes. For the values a, b, c, d, where a1 is the second
-byte of a:
+The loops decode four values of four bytes at once, or eight values of eight bytes. They load the next four or eight bytes of
+each stream as one row of a square matrix, and transpose the matrix. ``_swap`` exchanges the upper half of one row with the
+lower half of another row, then the quarters within the halves, and so on down to single bytes. For the values a, b, c, d,
+where a1 is the second byte of a:
 
     a0 b0 c0 d0         a0 b0 a2 b2         a0 a1 a2 a3
     a1 b1 c1 d1   -->   a1 b1 a3 b3   -->   b0 b1 b2 b3

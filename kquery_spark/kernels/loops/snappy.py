@@ -35,7 +35,7 @@ from kquery_spark.kernels.loops.parquet_runs import varint
 _ONE, _TWO, _THREE, _FOUR, _FIVE = uintp(1), uintp(2), uintp(3), uintp(4), uintp(5)
 _SEVEN, _WORD, _TWO_WORDS = uintp(7), uintp(8), uintp(16)
 _BYTE_BITS = uintp(8)
-_LITERAL, _NEAR_COPY, _COPY, _FAR_COPY, _KIND = uintp(0), uintp(1), uintp(2), uintp(3), uintp(3)
+_LITERAL, _NEAR_COPY, _COPY, _FAR_COPY, _KIND_MASK = uintp(0), uintp(1), uintp(2), uintp(3), uintp(3)
 _MAX_SIZE_IN_TAG = uintp(60)
 _BYTE, _TWO_BYTES = uintp(0xFF), uintp(0xFFFF)
 _PAIR_BYTES = uintp(32)  # at least the bytes of two tags, a literal of 16 bytes, and the word with an offset
@@ -63,7 +63,7 @@ def _short_elements(data: Any, at: Any, end: Any, out: Any, start: Any, to: Any,
     """
     while at + _PAIR_BYTES <= end and to + _RAW_PAIR_BYTES <= out_end:
         tag = uintp(data[at])
-        if tag & _KIND == _LITERAL:
+        if tag & _KIND_MASK == _LITERAL:
             size = (tag >> _TWO) + _ONE
             if size > _TWO_WORDS:
                 break
@@ -73,14 +73,14 @@ def _short_elements(data: Any, at: Any, end: Any, out: Any, start: Any, to: Any,
             # Snappy's compressor writes a copy after each literal. Another compressor may write a literal after a literal,
             # for which no branch below is taken.
             tag = uintp(data[at])
-        if tag & _KIND == _NEAR_COPY:
+        if tag & _KIND_MASK == _NEAR_COPY:
             offset = ((tag >> _FIVE) << _BYTE_BITS) | uintp(data[at + _ONE])
             if offset < _WORD or offset > to - start:
                 break
             copy_words(out, to, out, to - offset)
             at += _TWO
             to += ((tag >> _TWO) & _SEVEN) + _FOUR
-        elif tag & _KIND == _COPY:
+        elif tag & _KIND_MASK == _COPY:
             size = (tag >> _TWO) + _ONE
             offset = load32(data, at + _ONE) & _TWO_BYTES
             if offset < _WORD or offset > to - start:
@@ -89,7 +89,7 @@ def _short_elements(data: Any, at: Any, end: Any, out: Any, start: Any, to: Any,
                 copy_words(out, to + copied, out, to + copied - offset)
             at += _THREE
             to += size
-        elif tag & _KIND == _FAR_COPY:
+        elif tag & _KIND_MASK == _FAR_COPY:
             break
     return at, to
 
@@ -99,7 +99,7 @@ def _element(data: Any, at: Any, end: Any, out: Any, start: Any, to: Any, out_en
     """Decompress one element; returns whether it is valid, the position of the next one, and that of its raw bytes."""
     tag = uintp(data[at])
     at += _ONE
-    kind, size = tag & _KIND, (tag >> _TWO) + _ONE
+    kind, size = tag & _KIND_MASK, (tag >> _TWO) + _ONE
     if kind == _LITERAL:
         if size > _MAX_SIZE_IN_TAG:
             size_bytes = size - _MAX_SIZE_IN_TAG

@@ -140,10 +140,11 @@ def drops_unmatched(kind: JoinKind, build_is_left: bool) -> bool:
 
 
 def column_filters(table: JoinTable, names: Sequence[str | None]) -> list[RuntimeFilter]:
-    """Return a filter for each key column of a join table with several, except those without a name.
+    """Return one filter for each key column of a join table that has several key columns.
 
-    Spark evaluates the expressions between a scan and the join for the rows that such a filter drops, too. So operators
-    pass it on only if these expressions cannot raise (``every_row``).
+    names: the names of the probe keys; None for a computed key, which gets no filter. Spark evaluates the expressions
+    between a scan and the join also for the rows that such a filter drops. So operators pass it on only if these
+    expressions cannot raise (``every_row``).
     """
     pairs = zip(names, table.columns, strict=True)
     return [MatchFilter((name,), column, every_row=True) for name, column in pairs if name is not None]

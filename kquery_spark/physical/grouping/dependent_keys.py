@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector
 
-_SAMPLE_ROWS = (
-    1024  # the number of rows that are compared first; if any rows differ, some of these usually do
-)
+# This number of rows is compared first. If any rows differ, some of these usually do.
+_SAMPLE_ROWS = 1024
 _BLOCK_ROWS = 16_384  # the number of strings that are gathered and compared at once
 
 

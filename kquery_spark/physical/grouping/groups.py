@@ -25,6 +25,8 @@ from kquery_spark.kernels.equal_rows import first_equal_rows
 from kquery_spark.kernels.hash_index import row_numbers
 from kquery_spark.types.vector import Int64s
 
+MAX_CARDINALITY = 2**62
+"""The limit of the number of possible codes, which therefore fit into int64."""
 _SAMPLE_ROWS = 4096  # the number of first rows that are sampled for the groups
 _MAX_SEARCHED_GROUPS = 4  # up to this number of groups that the sample lacks, each is searched by itself
 # With at most this number of groups in the sample, it probably has nearly all groups.

@@ -20,13 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.kernels.ordered_bytes import ordered_bytes
-from kquery_spark.physical.grouping.groups import Codes, ColumnCodes, compress
+from kquery_spark.physical.grouping.groups import MAX_CARDINALITY, Codes, ColumnCodes, compress
 from kquery_spark.physical.grouping.key_values import check_key_type, native_integers, normalized_bits
 from kquery_spark.types import names as t
 from kquery_spark.types.units import INT64_MIN
 from kquery_spark.types.vector import Vector, slots, validity
-
-_MAX_CARDINALITY = 2**62
 
 
 def encode(vector: Vector) -> ColumnCodes:
@@ -63,7 +61,7 @@ def _encode_range(data: pa.Array) -> Codes | None:
         ends = pc.min_max(data)
         low, high = ends["min"].as_py(), ends["max"].as_py()
     # ``low - 1``, the value of code 0, must fit into int64.
-    if high - low >= _MAX_CARDINALITY or low == INT64_MIN:
+    if high - low >= MAX_CARDINALITY or low == INT64_MIN:
         return None
     if valid is None:
         codes = (
@@ -109,7 +107,7 @@ def _encode_struct(data: pa.Array) -> Codes:
     """Combine the codes of the fields. A NULL struct gets a code of its own, because it differs from a struct of NULLs."""
     fields = [pc.struct_field(data, [i]) for i in range(data.type.num_fields)]
     codes = pack([encode(Vector(f.type, f)) for f in fields], len(data))
-    if codes.cardinality >= _MAX_CARDINALITY // 2:
+    if codes.cardinality >= MAX_CARDINALITY // 2:
         codes = compress(codes)
     valid = validity(data)
     if valid is None:
@@ -134,9 +132,9 @@ def pack(columns: Sequence[ColumnCodes], num_rows: int) -> Codes:
     for column in others:
         if column.cardinality == 1:
             break
-        if packed.cardinality * column.cardinality >= _MAX_CARDINALITY:
+        if packed.cardinality * column.cardinality >= MAX_CARDINALITY:
             packed = compress(_widened(packed))
-            if packed.cardinality * column.cardinality >= _MAX_CARDINALITY:
+            if packed.cardinality * column.cardinality >= MAX_CARDINALITY:
                 column = compress(_widened(column))
         codes = np.multiply(packed.values, np.int64(column.cardinality), dtype=np.int64)
         codes += column.values

@@ -36,9 +36,9 @@ import numpy.typing as npt
 
 from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.hash_index import DirectIndex, HashIndex, row_numbers
+from kquery_spark.physical.grouping.groups import MAX_CARDINALITY
 from kquery_spark.physical.joins.column_matches import ColumnMatches
 from kquery_spark.physical.joins.key_space import (
-    MAX_CARDINALITY,
     MAX_DENSE_CODES,
     MAX_DIRECT_CODES,
     KeySpace,

@@ -13,16 +13,15 @@ from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.kernels.hash_index import HashIndex
 from kquery_spark.kernels.ordered_bytes import ordered_bytes
 from kquery_spark.physical.bytes_index import BytesIndex, places_of
+from kquery_spark.physical.grouping.groups import MAX_CARDINALITY
 from kquery_spark.physical.grouping.key_values import as_integers, normalized_bits
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, decimal_words, narrow, slots, validity
 
-MAX_CARDINALITY = 2**62
-"""The limit of the number of codes."""
 MAX_DENSE_CODES = 64 * 1024 * 1024
 """Up to this number of possible codes, arrays may have one entry per code."""
 MAX_DIRECT_CODES = 4 * 1024 * 1024
-"""Up to this number, they may, even if most of the codes do not occur."""
+"""Up to this number of possible codes, arrays may have one entry per code even if most of the codes do not occur."""
 _FLAG_BYTES_PER_BUILD_ROW = 256  # the memory, per build row, that a direct test for membership may take
 _INT64 = np.iinfo(np.int64)
 
@@ -46,7 +45,7 @@ class KeySpace:
 
 
 def may_have_flags(codes: int, build_rows: int) -> bool:
-    """Return whether a test for membership may take one flag, a byte, for each possible code."""
+    """Return True if a test for membership may store a flag of one byte for each possible code. codes: their number."""
     return codes <= min(MAX_DENSE_CODES, max(MAX_DIRECT_CODES, _FLAG_BYTES_PER_BUILD_ROW * build_rows))
 
 

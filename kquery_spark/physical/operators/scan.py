@@ -188,9 +188,8 @@ class _FilteringReader:
             if not _any_rows(states):
                 return False
         present = set(static)
-        if (
-            keys and not self._source.addressable
-        ):  # all rows are decoded anyway, so one read serves all filters
+        # If the source decodes all rows anyway, one read serves all filters.
+        if keys and not self._source.addressable:
             states = read.add_columns(states, keys)
             present.update(keys)
         for runtime_filter in self._most_selective_first(runtime):

@@ -68,7 +68,7 @@ def _is_same(archive: zipimport.zipimporter, directory: Path, name: str) -> bool
 
 
 def _import_package(name: str, directory: Path) -> None:
-    """Import a package from a directory. If this raises an error, remove the modules that it has already imported."""
+    """Import a package and its ``worker`` from a directory. After an error, remove the modules that are already imported."""
     spec = importlib.util.spec_from_file_location(
         name, directory / "__init__.py", submodule_search_locations=[str(directory)]
     )
@@ -77,9 +77,8 @@ def _import_package(name: str, directory: Path) -> None:
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-        importlib.import_module(
-            f"{name}.worker"
-        )  # a task needs its modules; if one is missing, use the archive
+        # The worker imports the modules that tasks need. If the directory lacks one, the archive is used.
+        importlib.import_module(f"{name}.worker")
     except Exception:
         for imported in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
             del sys.modules[imported]

@@ -37,7 +37,7 @@ def check_storage(opened: OpenFile, name: str) -> None:
     path = opened.file.path
     if name in opened.brotli:
         raise BROTLI.declined(column=name, file=path)
-    if name in opened.dependent:
+    if name in opened.with_dependent_pages:
         raise DEPENDENT_PAGES.declined(column=name, file=path)
     if name.lower() in opened.ambiguous:
         raise SourceError(f"{path} has two columns {name} that differ only in case")

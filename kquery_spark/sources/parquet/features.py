@@ -8,7 +8,7 @@ from kquery_spark.sources.file_features import BUCKETS
 BROTLI = Feature("Brotli", reason="{column} of {file} is compressed by Brotli, which is not supported")
 DEPENDENT_PAGES = Feature(
     "delta-encoded strings of Parquet's Java library before 1.8",
-    reason="{column} of {file} may have pages that need the page before (PARQUET-246), which is not supported",
+    reason="{column} of {file} may have pages that depend on the previous page (PARQUET-246), which is not supported",
 )
 NANOSECONDS = Feature(
     "times in nanoseconds", reason="{column} of {file} is in nanoseconds, which is not supported"

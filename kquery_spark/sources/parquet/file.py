@@ -33,7 +33,7 @@ from kquery_spark.sources.prefetch.read_counts import count_read
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, narrow
 
-# In local files, the loops read smaller chunks whole instead of by pages. The bytes are those in the file.
+# The loops read chunks of local files below this stored size as a whole instead of by pages.
 _MIN_PAGED_BYTES_IN_LOOPS = 8 << 20
 _STRING_DICTIONARY = pa.dictionary(pa.int32(), t.STRING)
 _BIT_TYPES = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64(), 128: pa.binary(16)}
@@ -95,17 +95,17 @@ class OpenFile(ParsedFooter):
     def is_in_engine_form(
         self, column: str, data_type: pa.DataType, dtype: pa.DataType, settings: RebaseSettings
     ) -> bool:
-        """Return True if a column certainly needs no conversion. The answer is kept, as it is needed for each row group.
+        """Return True if a column certainly needs no conversion. The result is cached, because each row group needs it.
 
         data_type: the type that a reader returned. dtype: the type of the table.
         """
         key = (column, data_type, dtype, settings)
         known = self._in_engine_form.get(key)
         if known is None:
-            known = self._in_engine_form[key] = self._needs_no_conversion(*key)
+            known = self._in_engine_form[key] = self._check_engine_form(*key)
         return known
 
-    def _needs_no_conversion(
+    def _check_engine_form(
         self, column: str, data_type: pa.DataType, dtype: pa.DataType, settings: RebaseSettings
     ) -> bool:
         if self.schema.field(column).type != dtype or column in self.int96 or dtype == t.VARIANT:

@@ -105,10 +105,10 @@ class ParsedFooter:
         }
 
     @cached_property
-    def dependent(self) -> set[str]:
-        """Columns whose pages may begin with a string that lacks the prefix it shares with the page before (PARQUET-246).
+    def with_dependent_pages(self) -> set[str]:
+        """Columns with pages whose first string may need a prefix of the last string of the page before (PARQUET-246).
 
-        Parquet's Java library wrote such pages before release 1.8. It is taken as the writer of files that name none.
+        Parquet's Java library wrote such pages before release 1.8. Files that do not name their writer may have them, too.
         """
         if not _MAY_HAVE_DEPENDENT_PAGES.match(str(self.metadata.created_by or "parquet-mr")):
             return set()

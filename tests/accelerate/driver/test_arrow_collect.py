@@ -79,7 +79,7 @@ def test_what_is_made_of_them_is_sparks(large: SparkSession, tmp_path: Path) -> 
         "SELECT * FROM large_strings WHERE n % 100 = 7",
     ],
 )
-def test_long_strings_and_few_values_are_left_to_spark(large: SparkSession, query: str) -> None:
+def test_long_strings_and_few_values_fall_back_to_spark(large: SparkSession, query: str) -> None:
     frame = large.sql(query)
     assert kquery_plan(frame) is frame
     assert not kq.explain(frame).accelerated

@@ -56,7 +56,7 @@ def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("query", PASSING)
-def test_what_passes_rows_on_is_left_to_spark_as_planning_would(spark: Any, table: str, query: str):
+def test_what_passes_rows_on_falls_back_to_spark_as_planning_would(spark: Any, table: str, query: str):
     frame = spark.sql(query)
     assert cannot_gain(frame)
     planned = plan_frame(frame)

@@ -62,7 +62,7 @@ def test_one_task_sorts_where_it_beats_all_of_sparks(
     assert ("share the sort" in str(explained)) is not wins
 
 
-def test_more_rows_than_the_setting_allows_are_left_to_spark(sorted_tables: SparkSession) -> None:
+def test_more_rows_than_the_setting_allows_fall_back_to_spark(sorted_tables: SparkSession) -> None:
     query = sorted_tables.sql("SELECT * FROM sorting_narrow ORDER BY b")
     with settings(sorted_tables, {"spark.kquery.sortRows": "100000"}):
         explained = kq.explain(query)

@@ -186,7 +186,7 @@ def test_rows_of_another_table_are_sent_to_the_buckets(
         spark.catalog.dropTempView("loose")
 
 
-def test_queries_over_files_of_no_bucket_are_left_to_spark(spark: Any, tables: None) -> None:
+def test_queries_over_files_of_no_bucket_fall_back_to_spark(spark: Any, tables: None) -> None:
     location = spark.sql("DESCRIBE FORMATTED rest").where("col_name = 'Location'").head().data_type
     file = next(Path(location.removeprefix("file:")).glob("part-*.parquet"))
     file.rename(file.with_name("plain.parquet"))

@@ -167,7 +167,7 @@ def test_a_list_without_a_group_is_never_null(spark: Any, tmp_path: Path, full: 
     check(table.where("l IS NULL"), coverage=1.0)
 
 
-def test_short_decimals_in_bytes_are_left_to_spark(spark: Any, tmp_path: Path) -> None:
+def test_short_decimals_in_bytes_fall_back_to_spark(spark: Any, tmp_path: Path) -> None:
     def fill(group: Any, row: int) -> None:
         group.append("d", spark._jvm.org.apache.parquet.io.api.Binary.fromConstantByteArray(bytes([row])))
 
@@ -275,7 +275,7 @@ def test_an_orc_file_with_a_column_twice_but_for_case(spark: Any, tmp_path: Path
 @pytest.mark.parametrize(
     "schema", ["t timestamp_ntz", "s struct<t:timestamp_ntz>", "m map<int,array<timestamp_ntz>>"]
 )
-def test_times_in_nanoseconds_are_left_to_spark(spark: Any, tmp_path: Path, schema: str) -> None:
+def test_times_in_nanoseconds_fall_back_to_spark(spark: Any, tmp_path: Path, schema: str) -> None:
     times = pa.array([1_577_836_800_123_456_789], pa.timestamp("ns"))
     structs = pa.StructArray.from_arrays([times], ["t"])
     maps = pa.MapArray.from_arrays([0, 1], pa.array([1], pa.int32()), pa.ListArray.from_arrays([0, 1], times))

@@ -59,7 +59,7 @@ def test_inferred_columns_are_accelerated(spark, tmp_path):
         ({}, "name string, m map<string,int>", "map"),
     ],
 )
-def test_what_the_engine_does_not_follow_is_left_to_spark(spark, people, options, ddl, reason):
+def test_what_the_engine_does_not_follow_falls_back_to_spark(spark, people, options, ddl, reason):
     frame = spark.read.options(**options).json(people, schema=ddl).groupBy("name").count()
     explained = kq.explain(frame)
     assert explained.coverage < 1.0
@@ -74,7 +74,7 @@ def test_a_malformed_line_under_a_filter_for_null_is_run_by_spark(spark, people)
         assert sorted(fast.collect()) == sorted(frame.collect())
 
 
-def test_columns_with_default_values_are_left_to_spark(spark):
+def test_columns_with_default_values_fall_back_to_spark(spark):
     spark.sql("CREATE TABLE with_default USING json AS SELECT 1 AS a")
     try:
         spark.sql("ALTER TABLE with_default ADD COLUMN b INT DEFAULT 42")
