@@ -128,6 +128,31 @@ def test_elements_in_any_order_are_decompressed(
     assert decompress_with_pyarrow(stored, len(raw)) == raw
 
 
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.binary(min_size=1, max_size=4),
+            st.integers(1, 2),
+            st.one_of(st.integers(1, 24), st.integers(1, 2047)),
+            st.integers(1, 18),
+        ),
+        min_size=20,
+        max_size=200,
+    )
+)
+def test_pairs_of_a_short_literal_and_a_copy_are_decompressed(
+    kernels: ModuleType, pairs: list[tuple[bytes, int, int, int]]
+):
+    """Columns of 64-bit integers consist of such pairs, which have a loop of their own."""
+    elements = [
+        element for literal, *copy in pairs for element in ((0, literal, 0, 0), (copy[0], b"", *copy[1:]))
+    ]
+    stored, raw = block_of(elements)
+    assert decompress(kernels, stored, len(raw)) == raw
+    assert decompress_with_pyarrow(stored, len(raw)) == raw
+
+
 @pytest.mark.parametrize(
     ("stored", "expected"),
     [
@@ -216,9 +241,11 @@ def test_large_blocks_are_decompressed(kernels: ModuleType):
             assert decompress(kernels, pa.compress(data, name, asbytes=True), len(data), codec) == data
 
 
-def test_damaged_blocks_give_the_same_result_as_in_pyarrow(kernels: ModuleType):
+@pytest.mark.parametrize("kind", ["repetitive", "integers"])
+def test_damaged_blocks_give_the_same_result_as_in_pyarrow(kernels: ModuleType, kind: str):
     random = np.random.default_rng(3)
-    data = repetitive_bytes(random)
+    integers = random.integers(0, 1 << 24, 200).astype(np.int64).tobytes()
+    data = integers if kind == "integers" else repetitive_bytes(random)
     rejected = 0
     for damaged in damaged_blocks("snappy", data, random):
         actual = decompress(kernels, damaged, len(data))

@@ -14,9 +14,14 @@ A copy may overlap its own output. The block ``08 04 61 62 09 02`` has 8 raw byt
 from 2 bytes back, which repeats it: "abababab".
 
 A column of 64-bit integers becomes pairs of a literal of 1 to 3 bytes and a copy of the other bytes. The position of a tag
-is known only after the tag before it is decoded, so the time from one tag to the next determines the time per pair.
-Therefore ``_short_elements`` has few branches, which the processor predicts well, and copies whole blocks of 16 bytes (see
-``block_copies``). ``_element`` decompresses any element.
+is known only after the tag before it is decoded, so the time from one tag to the next determines the time per pair. There is
+a function for each kind of data, and one that decompresses any element:
+
+    _integer_pairs   reads a pair with one load, and has a branch for each size of the literal. The processor predicts the
+                     branch, so it starts the next load before this one has ended.
+    _short_elements  has few branches, because the sizes in compressed strings are hard to predict, and copies whole blocks
+                     of 16 bytes (see ``block_copies``)
+    _element         any element
 
 Positions are unsigned, because numba adds a test for negative ones to each access by a signed position.
 """
@@ -29,17 +34,22 @@ import numba
 from numba import uint64, uintp
 
 from kquery_spark.kernels.loops.block_copies import copy_from_output, copy_literal, copy_words
-from kquery_spark.kernels.loops.memory import load32
+from kquery_spark.kernels.loops.memory import load32, load64, store64
 from kquery_spark.kernels.loops.parquet_runs import varint
 
 _ONE, _TWO, _THREE, _FOUR, _FIVE = uintp(1), uintp(2), uintp(3), uintp(4), uintp(5)
 _SEVEN, _WORD, _TWO_WORDS = uintp(7), uintp(8), uintp(16)
 _BYTE_BITS = uintp(8)
 _LITERAL, _NEAR_COPY, _COPY, _FAR_COPY, _KIND_MASK = uintp(0), uintp(1), uintp(2), uintp(3), uintp(3)
-_MAX_SIZE_IN_TAG = uintp(60)
+_LITERAL_OF_1, _LITERAL_OF_2, _LITERAL_OF_3 = uintp(0), uintp(4), uintp(8)  # tags
+_MAX_SIZE_IN_TAG, _COPY_SIZE_MASK, _OFFSET_IN_TAG = uintp(60), uintp(0x3F), uintp(0xE0)
 _BYTE, _TWO_BYTES = uintp(0xFF), uintp(0xFFFF)
 _PAIR_BYTES = uintp(32)  # at least the bytes of two tags, a literal of 16 bytes, and the word with an offset
 _RAW_PAIR_BYTES = uintp(80)  # a literal of 16 bytes and a copy of 64 bytes
+_MIN_RUN_BYTES = uintp(
+    64
+)  # raw bytes that ``_integer_pairs`` decompresses in one call if the data are integers
+_MIN_SKIPPED_BYTES, _MAX_SKIPPED_BYTES = uintp(8), uintp(4096)
 
 
 @numba.njit(inline="always")
@@ -52,6 +62,77 @@ def _load32_or_zeros(data: Any, at: Any) -> Any:
     for i in range(size - at):
         word |= uint64(data[at + uintp(i)]) << uint64(8 * i)
     return word
+
+
+@numba.njit(inline="always")
+def _copy_after(literal_size: Any, word: Any) -> Any:
+    """Decode the copy after a literal of 1 to 3 bytes; returns its kind, and its size and offset if the kind is 1 or 2.
+
+    word: the eight bytes from the literal's tag on. Kinds 1 and 2 often alternate at random, so there is no branch:
+    ``is_near`` is a mask of ones for kind 1, and 0 for kind 2.
+    """
+    copy = word >> (_BYTE_BITS * (literal_size + _ONE))
+    kind = copy & _KIND_MASK
+    is_near = kind - _COPY
+    size_mask = _COPY_SIZE_MASK ^ (is_near & (_COPY_SIZE_MASK ^ _SEVEN))
+    size = ((copy >> _TWO) & size_mask) + _ONE + (is_near & _THREE)
+    upper_bits = (copy & _OFFSET_IN_TAG & is_near) << _THREE
+    offset = (copy >> _BYTE_BITS) & (_TWO_BYTES ^ (is_near & (_TWO_BYTES ^ _BYTE))) | upper_bits
+    return kind, size, offset
+
+
+@numba.njit(inline="always")
+def _is_integer_pair(raw_size: Any, kind: Any, offset: Any, raw_before: Any) -> Any:
+    """Return whether ``_write_pair`` can write a pair. raw_before: the raw bytes of the block before the pair."""
+    return kind - _NEAR_COPY <= _ONE and raw_size <= _TWO_WORDS and offset >= _WORD and offset <= raw_before
+
+
+@numba.njit(inline="always")
+def _write_pair(out: Any, to: Any, word: Any, literal_size: Any, raw_size: Any, offset: Any) -> None:
+    """Write a literal and a copy of together at most 16 bytes, the first eight bytes in one word.
+
+    Often, a later pair copies from this one. Its load is fast only if one store wrote all eight bytes.
+    """
+    mask = (_ONE << (_BYTE_BITS * literal_size)) - _ONE
+    store64(out, to, ((word >> _BYTE_BITS) & mask) | (load64(out, to - offset) & ~mask))
+    if raw_size > _WORD:
+        store64(out, to + _WORD, load64(out, to + _WORD - offset))
+
+
+@numba.njit
+def _integer_pairs(data: Any, at: Any, end: Any, out: Any, start: Any, to: Any, out_end: Any) -> Any:
+    """Decompress pairs of a literal of 1 to 3 bytes and a copy until another element follows.
+
+    Returns the position of that element and the position of its raw bytes. After the 64-bit integer 1000 (``e8 03 00 ..``),
+    1001 is the pair ``00 e9`` and ``0d 08``: the literal ``e9``, and a copy of 7 bytes from 8 bytes back.
+    """
+    while at + _PAIR_BYTES <= end and to + _RAW_PAIR_BYTES <= out_end:
+        word = load64(data, at)
+        tag = word & _BYTE
+        if tag == _LITERAL_OF_2:
+            kind, size, offset = _copy_after(_TWO, word)
+            if not _is_integer_pair(_TWO + size, kind, offset, to - start):
+                break
+            _write_pair(out, to, word, _TWO, _TWO + size, offset)
+            at += _FOUR + kind
+            to += _TWO + size
+        elif tag == _LITERAL_OF_1:
+            kind, size, offset = _copy_after(_ONE, word)
+            if not _is_integer_pair(_ONE + size, kind, offset, to - start):
+                break
+            _write_pair(out, to, word, _ONE, _ONE + size, offset)
+            at += _THREE + kind
+            to += _ONE + size
+        elif tag == _LITERAL_OF_3:
+            kind, size, offset = _copy_after(_THREE, word)
+            if not _is_integer_pair(_THREE + size, kind, offset, to - start):
+                break
+            _write_pair(out, to, word, _THREE, _THREE + size, offset)
+            at += _FIVE + kind
+            to += _THREE + size
+        else:
+            break
+    return at, to
 
 
 @numba.njit
@@ -138,11 +219,18 @@ def snappy_block(data: Any, at: Any, end: Any, out: Any, to: Any, raw_size: Any)
     declared_size, at = varint(data, at, end)
     if declared_size != raw_size:
         return False
-    start, out_end = to, to + raw_size
+    start, out_end, skipped = to, to + raw_size, _MIN_SKIPPED_BYTES
     while at < end:
-        at, to = _short_elements(data, at, end, out, start, to, out_end)
-        if at < end:
-            is_valid, at, to = _element(data, at, end, out, start, to, out_end)
-            if not is_valid:
-                return False
+        before = to
+        at, to = _integer_pairs(data, at, end, out, start, to, out_end)
+        # Try again after the element that ended a run of pairs. Without such runs, wait longer each time.
+        is_run = to - before >= _MIN_RUN_BYTES
+        skipped = _MIN_SKIPPED_BYTES if is_run else min(_TWO * skipped, _MAX_SKIPPED_BYTES)
+        next_try = to + skipped
+        while at < end and to < next_try:
+            at, to = _short_elements(data, at, end, out, start, to, min(out_end, next_try + _RAW_PAIR_BYTES))
+            if at < end and to < next_try:
+                is_valid, at, to = _element(data, at, end, out, start, to, out_end)
+                if not is_valid:
+                    return False
     return to == out_end and at == end
