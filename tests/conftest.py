@@ -17,7 +17,7 @@ from benchmarks import taxi, tpch
 from kquery_spark.config.spark_settings import configure
 from kquery_spark.fuzz.settings import UNCOMPILED
 from kquery_spark.fuzz.settings import applied as settings
-from kquery_spark.kernels.compiled import FILE_LOOPS, HEAP_LOOPS, JSON_LOOPS, VARIANT_LOOPS
+from kquery_spark.kernels.compiled import AGGREGATE_LOOPS, FILE_LOOPS, JSON_LOOPS, VARIANT_LOOPS
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
 
@@ -87,7 +87,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def loops() -> None:
     """Compiles the loops unless they are cached, so that functions that need them do not fall back to Spark."""
     JSON_LOOPS.compile_now()
-    HEAP_LOOPS.compile_now()
+    AGGREGATE_LOOPS.compile_now()
     VARIANT_LOOPS.compile_now()
 
 

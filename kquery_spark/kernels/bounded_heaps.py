@@ -10,7 +10,7 @@ from typing import Any
 
 
 def insert(rows: Any, ids: Any, keys: Any, bounds: Any, sizes: Any, slots: Any, heaps: Any) -> None:
-    """Offer rows to the heaps of their groups, one after the other; ``heap_loops`` compiles this function.
+    """Offer rows to the heaps of their groups, one after the other; ``aggregate_loops`` compiles this function.
 
     ids: the group of each row. keys: the key of each row. bounds: the start of each group's heap, and the end of the last.
     sizes: the current number of items of each heap. slots: the rows of each heap. heaps: the heap order, as positions within

@@ -38,7 +38,13 @@ _FAILED = "failed"
 _STALE_LOCK_SECONDS = 300.0  # after this time, another process's compilation is considered dead
 _RETRY_SECONDS = 86_400.0  # after this time, a failed compilation is tried again
 # compiled as parts of packages, and also used without numba
-_SHARED_SOURCES = ("thrift_scan.py", "json_bytes.py", "parquet_page_table.py")
+_SHARED_SOURCES = (
+    "bounded_heaps.py",
+    "json_bytes.py",
+    "parquet_page_table.py",
+    "thrift_scan.py",
+    "variants.py",
+)
 _WARMUP_CHUNKS = 100  # column chunks; reading this many takes less time than importing numba
 _NEVER = float("inf")
 _POLL_SECONDS = 1.0  # interval at which a process checks for the compiled result
@@ -165,11 +171,11 @@ FILE_LOOPS = CompiledLoops("loops")
 """Loops that decompress and decode Parquet pages and split lines of delimited text."""
 JSON_LOOPS = CompiledLoops("json_loops")
 """Loops over JSON strings in columns, in a package of their own because few queries need them."""
-HEAP_LOOPS = CompiledLoops("heap_loops")
-"""Loops of aggregates that keep several rows of each group."""
+AGGREGATE_LOOPS = CompiledLoops("aggregate_loops")
+"""Loops of aggregates: sums, and bounded heaps of rows."""
 VARIANT_LOOPS = CompiledLoops("variant_loops")
 """Loops over variants."""
-ALL_LOOPS = (FILE_LOOPS, JSON_LOOPS, HEAP_LOOPS, VARIANT_LOOPS)
+ALL_LOOPS = (FILE_LOOPS, JSON_LOOPS, AGGREGATE_LOOPS, VARIANT_LOOPS)
 
 
 def _cache_directory(module_name: str) -> Path | None:

@@ -25,11 +25,11 @@ def test_a_second_call_finds_the_loops_ready(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     said: list[str] = []
     for _ in range(2):
-        monkeypatch.setattr(warming, "ALL_LOOPS", (CompiledLoops("heap_loops"),))
+        monkeypatch.setattr(warming, "ALL_LOOPS", (CompiledLoops("aggregate_loops"),))
         compile_loops(said.append)
     first, second = said
-    assert first.startswith("heap_loops: compiled in ")
-    assert second.startswith("heap_loops: already compiled, ")
+    assert first.startswith("aggregate_loops: compiled in ")
+    assert second.startswith("aggregate_loops: already compiled, ")
     assert ", 0 functions" not in second
     assert second.endswith(f" MB in {next((tmp_path / 'kquery_spark').iterdir())}")
 

@@ -1,7 +1,8 @@
-"""The compiled kernels: made in the background for whoever comes next, done without where they cannot be had."""
+"""The loops are compiled once, in the background, and queries run without them until then, or where numba is missing."""
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -17,8 +18,10 @@ from packaging.requirements import Requirement
 
 from kquery_spark.kernels import compiled
 from kquery_spark.kernels.compiled import (
+    _SHARED_SOURCES,
+    AGGREGATE_LOOPS,
+    ALL_LOOPS,
     FILE_LOOPS,
-    HEAP_LOOPS,
     JSON_LOOPS,
     VARIANT_LOOPS,
     CompiledLoops,
@@ -77,14 +80,14 @@ import json
 import kquery_spark as kq
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.expressions.translator import require_loops
-from kquery_spark.kernels.compiled import FILE_LOOPS, HEAP_LOOPS, JSON_LOOPS, VARIANT_LOOPS
+from kquery_spark.kernels.compiled import FILE_LOOPS, AGGREGATE_LOOPS, JSON_LOOPS, VARIANT_LOOPS
 
 context = kq.ExecutionContext()
 context.register_parquet("p", f"{root}/t.parquet")
 context.register_csv("c", f"{root}/t.csv")
 query = "SELECT p.k, count(*) AS n, max(s) AS s, max(get_json_object(s, '$.x')) AS x FROM p JOIN c USING (k) GROUP BY p.k ORDER BY p.k"
 print(json.dumps(context.sql(query).collect()))
-for loops in (FILE_LOOPS, HEAP_LOOPS, JSON_LOOPS, VARIANT_LOOPS):
+for loops in (FILE_LOOPS, AGGREGATE_LOOPS, JSON_LOOPS, VARIANT_LOOPS):
     assert not loops.are_ready()
     try:
         require_loops(loops, "f")
@@ -236,7 +239,7 @@ def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(compiled_cac
                 "json_variants",
             )
         ),
-        (HEAP_LOOPS, "insert"),
+        *((AGGREGATE_LOOPS, name) for name in ("insert", "sum_groups")),
         *(
             (VARIANT_LOOPS, name)
             for name in ("variant_values", "variant_strings", "copy_slices", "rebuilt_variants")
@@ -247,6 +250,25 @@ def test_kernels_let_other_threads_run(loops, name):
     kernels = loops.compile_now()
     assert kernels is not None
     assert getattr(kernels, name).targetoptions["nogil"]
+
+
+def test_the_name_of_the_cache_depends_on_every_source_that_is_compiled():
+    """Otherwise, stale machine code would run after a change of a module outside of a package of loops."""
+    kernels = Path(compiled.__file__).parent
+    imported = set()
+    for loops in ALL_LOOPS:
+        for source in (kernels / loops.package).glob("*.py"):
+            for node in ast.walk(ast.parse(source.read_text())):
+                if isinstance(node, ast.ImportFrom) and node.module == "kquery_spark.kernels":
+                    imported.update(f"{name.name}.py" for name in node.names)
+                elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("kquery_spark."):
+                    assert str(node.module).startswith("kquery_spark.kernels."), (
+                        f"{source} imports {node.module}"
+                    )
+                    module = str(node.module).removeprefix("kquery_spark.kernels.")
+                    if module.partition(".")[0] != loops.package:
+                        imported.add(f"{module}.py")
+    assert imported == set(_SHARED_SOURCES)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")

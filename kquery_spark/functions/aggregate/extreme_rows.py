@@ -10,7 +10,7 @@ from kquery_spark.errors import PlanError
 from kquery_spark.functions.aggregate.basics import ordered_result
 from kquery_spark.functions.aggregate_registry import AggregateFunction, ConstantArgument, register_aggregate
 from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
-from kquery_spark.kernels.compiled import HEAP_LOOPS
+from kquery_spark.kernels.compiled import AGGREGATE_LOOPS
 from kquery_spark.types import names as t
 
 _MAX_COUNT = 100_000  # the largest number of values of one call
@@ -65,7 +65,7 @@ def _values_by(
         constant_meaning=ConstantArgument.NUMBER_OF_VALUES,
         variants=variants,
         internal=True,
-        loops=HEAP_LOOPS,
+        loops=AGGREGATE_LOOPS,
         calls=CallForm(columns=(0, 1), shown_as=shown),
     )
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from kquery_spark.physical.operators.base import Metrics
 
 _MERGE_ROWS = 2_000_000  # state rows to collect before they are merged
-_PROBE_ROWS = 400_000  # rows after which partial aggregation can be found useless
+_PROBE_ROWS = 400_000  # the number of rows to group before partial aggregation may be switched off
 _MAX_GROUPS_PER_ROW = 0.8  # a grouping with more groups per row hardly reduces the rows
 # The rows of a batch that are grouped as a test of whether grouping the batch is worth it.
 _SAMPLE_ROWS = 4096

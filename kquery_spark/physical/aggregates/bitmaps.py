@@ -1,4 +1,4 @@
-"""Aggregates of bitmaps of 32,768 bits: from bit positions, and the union and the intersection of bitmaps."""
+"""Aggregates that return a bitmap of 32,768 bits: built from bit positions, or the union or intersection of bitmaps."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from typing_extensions import override
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels import bounded_heaps, integer_order
-from kquery_spark.kernels.compiled import HEAP_LOOPS
+from kquery_spark.kernels.compiled import AGGREGATE_LOOPS
 from kquery_spark.kernels.elements import list_array
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
@@ -55,8 +55,8 @@ class _Heaps:
     def insert(self, rows: Int64s, ids: Int64s, keys: Int64s) -> None:
         """Insert rows one after another. ids, keys: the group and the sort key of each row, indexed by row."""
         if len(rows) >= _LOADED_ROWS:
-            HEAP_LOOPS.load()
-        loops: Any = HEAP_LOOPS.kernels() or bounded_heaps
+            AGGREGATE_LOOPS.load()
+        loops: Any = AGGREGATE_LOOPS.kernels() or bounded_heaps
         ids, keys = (np.ascontiguousarray(column, np.int64) for column in (ids, keys))
         loops.insert(rows, ids, keys, self.bounds, self.sizes, self.slots, self.heaps)
 

@@ -1,4 +1,4 @@
-"""Linear regressions, from the same sums of deviations as covariances; and the product aggregate."""
+"""The aggregates of linear regression, which use the same sums of deviations as covariances, and ``product``."""
 
 from __future__ import annotations
 
