@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
+import numpy as np
 import pyarrow as pa
 
 from kquery_spark.cached_property import cached_property
@@ -56,8 +57,8 @@ class RowConditions:
     def _conjuncts(self) -> list[Expr]:
         return [conjunct for term in self.terms for conjunct in conjuncts(term)]
 
-    def mask(self, batch: Batch) -> pa.Array | None:
-        """Return True for the rows of a batch that pass, False or NULL for the others; None if there are no conditions."""
+    def flags(self, batch: Batch) -> Flags | None:
+        """Return True for the rows of a batch that pass; None if there are no conditions."""
         names = tuple(batch.schema.names)
         program = self._programs.get(names)
         if program is None:
@@ -66,10 +67,10 @@ class RowConditions:
                 return None
             program = self._programs[names] = Program([condition], batch.schema)
         parts = [
-            vectors[0].physical(part.num_rows)
+            true_flags(vectors[0].physical(part.num_rows))
             for part, vectors in run_in_parts(program.run, batch, repeatable=program.is_deterministic)
         ]
-        return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def passing_values(self, field: pa.Field, column: DictionaryColumn) -> Flags:
         """Return ``DictionaryColumn.flags`` of the values for which all conditions are true. They read only this column.
@@ -81,6 +82,6 @@ class RowConditions:
         return column.flags(self._are_true(field, column.values), self._null_passes)
 
     def _are_true(self, field: pa.Field, values: pa.Array) -> Flags:
-        mask = self.mask(Batch(pa.schema([field]), (values,), len(values)))
-        assert mask is not None  # None is the result without conditions
-        return true_flags(mask)
+        flags = self.flags(Batch(pa.schema([field]), (values,), len(values)))
+        assert flags is not None  # None is the result without conditions
+        return flags

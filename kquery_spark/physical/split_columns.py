@@ -17,7 +17,7 @@ from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.types.batch import Batch, pick
-from kquery_spark.types.vector import Flags, Int64s, Vector, true_flags
+from kquery_spark.types.vector import Flags, Int64s, Vector
 
 _MIN_INDEXED_ROWS = 1 << 13  # for fewer rows, finding the dictionary costs more than filtering by it saves
 
@@ -37,14 +37,11 @@ class FilteredColumns:
         """The number of rows that passed."""
         return self.batch.num_rows
 
-    def where(self, mask: pa.Array | None) -> FilteredColumns:
-        """Keep the rows for which the mask is true; None keeps all rows."""
-        if mask is None or self.rows == 0:
+    def where(self, flags: Flags | None) -> FilteredColumns:
+        """Keep the rows whose flag is True; None keeps all rows."""
+        if flags is None or self.rows == 0 or flags.all():
             return self
-        hits = mask.true_count
-        if hits == self.rows:
-            return self
-        passing = np.flatnonzero(true_flags(mask))
+        passing = np.flatnonzero(flags)
         selected = passing if self.selected is None else self.selected[passing]
         return FilteredColumns(pick(self.batch, passing), selected)
 

@@ -6,16 +6,19 @@ For each split of a columnar source, the reader takes these steps, and each step
 2. Conditions on one dictionary-encoded column run over its dictionary, and select rows by their indices.
 3. The remaining conditions run over the decoded filter columns.
 4. Run-time filters of joins and top-k sorts run over their key columns. They come after the query's own conditions, because
-   those are cheaper and usually more selective.
+   those are cheaper and usually more selective. Only a filter that lets a much smaller share of the rows pass comes first.
 5. The other columns are decoded for the surviving rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
@@ -38,10 +41,19 @@ from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.prefetch.read_counts import read_counts
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import fixed_bytes, reserve_rows
-from kquery_spark.types.vector import Int64s
+from kquery_spark.types.vector import Flags, Int64s
 
 BYTES_READ = "bytes_read"
 """Metric of a scan: stored (compressed) bytes read from files."""
+# A run-time filter comes before the scan's own conditions if it lets at most this part of their share of rows pass.
+_EARLY_SHARE = 0.5
+
+
+class _RowFilter(NamedTuple):
+    """A filter over decoded rows: the columns that it reads, and its function. A result of None keeps all rows."""
+
+    columns: Sequence[str]
+    flags_of: Callable[[Batch], Flags | None]
 
 
 @dataclass(frozen=True)
@@ -132,6 +144,8 @@ class _FilteringReader:
         self._raises = any(map(can_raise, scan.filters))
         # By column: the share of rows that passed its conditions in the last split where its dictionary decided them.
         self._passing_shares: dict[str, float] = {}
+        # The rows for which the conditions that no dictionary could decide were evaluated, and how many of them passed.
+        self._own_seen = self._own_passed = 0
         self._left_rows = True  # True if rows of the last split passed the filters
 
     def prefetch_request(self, split: Split) -> PrefetchRequest | None:
@@ -183,20 +197,12 @@ class _FilteringReader:
             return False
         states = read.before_any_column(rows)
         static, keys, rest = self._steps(conditions, runtime)
-        if static:
-            states = [s.where(conditions.mask(s.batch)) for s in read.add_columns(states, static)]
-            if not _any_rows(states):
-                return False
-        present = set(static)
-        # If the source decodes all rows anyway, one read serves all filters.
-        if keys and not self._source.addressable:
-            states = read.add_columns(states, keys)
-            present.update(keys)
-        for runtime_filter in self._most_selective_first(runtime):
-            added = [c for c in dict.fromkeys(runtime_filter.columns) if c not in present]
+        present: set[str] = set()
+        for columns, flags_of in self._row_filters(conditions, runtime, static, keys):
+            added = [c for c in dict.fromkeys(columns) if c not in present]
             present.update(added)
-            states = _passing(read.add_columns(states, added), [runtime_filter])
-            if not _any_rows(states):
+            states = [s.where(flags_of(s.batch)) for s in read.add_columns(states, added)]
+            if not any(s.rows for s in states):
                 return False
         # Request all remaining columns at once; those that were prefetched are not requested again.
         release = self._source.fetch(split, rest, states[0].selected if len(states) == 1 else None)
@@ -206,6 +212,43 @@ class _FilteringReader:
         finally:
             release()
         return True
+
+    def _row_filters(
+        self, conditions: RowConditions, runtime: list[RuntimeFilter], static: list[str], keys: list[str]
+    ) -> list[_RowFilter]:
+        """Return the scan's own conditions and the run-time filters, in the order in which to apply them.
+
+        Example: ``commit_date < receipt_date`` passes 63 % of the rows of TPC-H's ``lineitem``, and a join with a quarter of
+        ``orders`` 4 %. If the filter of the join comes first, the two dates are decoded for 4 % of the rows.
+        """
+        # If the source decodes all rows anyway, one read serves all run-time filters.
+        at_once = None if self._source.addressable else keys
+        early: list[_RowFilter] = []
+        late: list[_RowFilter] = []
+        for runtime_filter in self._most_selective_first(runtime):
+            row_filter = _RowFilter(
+                at_once or runtime_filter.columns, partial(_runtime_flags, runtime_filter)
+            )
+            (early if self._comes_early(runtime_filter) else late).append(row_filter)
+        own = [_RowFilter(static, partial(self._own_flags, conditions))] if static else []
+        return [*early, *own, *late]
+
+    def _comes_early(self, runtime_filter: RuntimeFilter) -> bool:
+        """Return whether a run-time filter is so selective that it should come before the scan's conditions.
+
+        If a condition can raise, it must see the rows that the filter would drop.
+        """
+        if self._raises or not self._source.addressable or not self._own_seen or not runtime_filter.seen:
+            return False
+        share, own_share = runtime_filter.passed / runtime_filter.seen, self._own_passed / self._own_seen
+        return runtime_filter.is_quick and share <= _EARLY_SHARE * own_share
+
+    def _own_flags(self, conditions: RowConditions, batch: Batch) -> Flags | None:
+        """Evaluate the scan's conditions, and count the rows that pass."""
+        flags = conditions.flags(batch)
+        self._own_seen += batch.num_rows
+        self._own_passed += batch.num_rows if flags is None else int(np.count_nonzero(flags))
+        return flags
 
     def _most_selective_first(self, runtime: list[RuntimeFilter]) -> list[RuntimeFilter]:
         """Sort run-time filters by the share of rows that passed so far, so that later columns are decoded for fewer rows.
@@ -279,7 +322,9 @@ class _FilteringReader:
         """Read a source that decodes all of its columns at once, such as CSV."""
         static, keys, rest = self._steps(conditions, runtime)
         for batch in self._source.read(split, [*static, *keys, *rest]):
-            (state,) = _passing([FilteredColumns(batch).where(conditions.mask(batch))], runtime)
+            state = FilteredColumns(batch).where(conditions.flags(batch))
+            for runtime_filter in runtime:
+                state = state.where(_runtime_flags(runtime_filter, state.batch))
             yield self._ordered(state.batch)
 
     def _ordered(self, batch: Batch) -> Batch:
@@ -338,17 +383,6 @@ def _narrowed_at_runtime(
     return others, rows
 
 
-def _any_rows(states: list[FilteredColumns]) -> bool:
-    return any(s.rows for s in states)
-
-
-def _passing(states: list[FilteredColumns], runtime: list[RuntimeFilter]) -> list[FilteredColumns]:
-    """Drop the rows that do not pass the run-time filters."""
-    for runtime_filter in runtime:
-        states = [s.where(_runtime_mask(runtime_filter, s.batch)) for s in states]
-    return states
-
-
-def _runtime_mask(runtime_filter: RuntimeFilter, batch: Batch) -> pa.Array:
+def _runtime_flags(runtime_filter: RuntimeFilter, batch: Batch) -> Flags:
     keys = [batch.vector(batch.schema.get_field_index(c)) for c in runtime_filter.columns]
-    return pa.array(runtime_filter.mask(keys, batch.num_rows))
+    return runtime_filter.mask(keys, batch.num_rows)
