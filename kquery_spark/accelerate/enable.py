@@ -17,11 +17,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, GroupedData, SparkSession
 
 from kquery_spark.accelerate.options import Fallback, When, check_options
 from kquery_spark.accelerate.preload import import_planner, import_planner_in_background
 from kquery_spark.errors import Unsupported
+from kquery_spark.spark_bridge.frames.grouped_data import grouped_frame
 from kquery_spark.spark_bridge.frames.lazy_dataframe import SHOW, LazyDataFrame, show_string_of
 from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
 from kquery_spark.spark_bridge.plan.write_statements import may_write
@@ -55,9 +56,9 @@ def enable(spark: SparkSession, *, fallback: Fallback = "spark", when: When = "a
     """Let the engine run the actions of this session's DataFrames.
 
     Actions: collect, take, head, first, count, show, toPandas, toArrow, toLocalIterator, foreach,
-    foreachPartition, write and writeTo; also ``spark.sql`` of INSERT and CREATE TABLE AS SELECT. ``fallback`` and
-    ``when`` have the same meaning as for ``kquery_plan``. A second call replaces the options of the first. On an unsupported
-    release of Spark, the function only emits a FallbackWarning.
+    foreachPartition, write and writeTo; also ``spark.sql`` of INSERT and CREATE TABLE AS SELECT, and the query of ``pivot``
+    without values. ``fallback`` and ``when`` have the same meaning as for ``kquery_plan``. A second call replaces the
+    options of the first. On an unsupported release of Spark, the function only emits a FallbackWarning.
     """
     check_options(fallback, when)
     try:
@@ -92,8 +93,14 @@ def disable_everywhere() -> None:
     _uninstall_unused()
 
 
-def _options(subject: DataFrame | SparkSession) -> _Options | None:
+_Subject = DataFrame | GroupedData | SparkSession
+"""An object of PySpark with wrapped methods."""
+
+
+def _options(subject: _Subject) -> _Options | None:
     """Return the options for an action of a DataFrame or for SQL of a session; None if PySpark runs it unchanged."""
+    if isinstance(subject, GroupedData):
+        return _options(grouped_frame(subject))
     if is_bypassed() or isinstance(subject, LazyDataFrame) or not (_sessions or _everywhere):
         return None
     session = subject if isinstance(subject, SparkSession) else subject.sparkSession
@@ -149,6 +156,16 @@ def _sql(session: SparkSession, options: _Options, /, sqlQuery: str, args: Any =
     return NotImplemented if result is None else result
 
 
+def _pivot(grouped: GroupedData, options: _Options, /, pivot_col: Any, values: Any = None) -> Any:
+    """Pivot by a column without given values, which the engine finds if it can."""
+    if values is not None or not isinstance(pivot_col, str) or not import_planner(options.fallback):
+        return NotImplemented
+    from kquery_spark.accelerate.pivots import pivot_values
+
+    found = pivot_values(grouped_frame(grouped), pivot_col, options.fallback, options.when)
+    return NotImplemented if found is None else grouped.pivot(pivot_col, found)
+
+
 _SAME = ("collect", "toArrow", "toPandas", "toLocalIterator", "foreach", "foreachPartition", "writeTo")
 _ACTIONS: dict[str, _Action] = {
     **{name: _same_action(name) for name in _SAME},
@@ -166,7 +183,10 @@ def _install() -> None:
             return
         # These are added to _installed at the end, so that nothing counts as installed after an error.
         members: dict[str, _Wrapped] = {}
-        runs: list[tuple[type, str, Callable[..., Any]]] = [(SparkSession, "sql", _sql)]
+        runs: list[tuple[type, str, Callable[..., Any]]] = [
+            (SparkSession, "sql", _sql),
+            (GroupedData, "pivot", _pivot),
+        ]
         runs += [(ClassicDataFrame, name, action) for name, action in _ACTIONS.items()]
         for owner, name, run in runs:
             original = getattr(owner, name, None)
@@ -198,15 +218,15 @@ def _uninstall_unused() -> None:
 def _wrapper(name: str, original: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method that calls ``run`` if the engine may run the action, and otherwise PySpark's own method.
 
-    Nested calls bypass the wrapper: they belong to the same action, and would otherwise plan again a DataFrame that falls
-    back to Spark. Invalid arguments are passed to PySpark's own method, which raises the error.
+    Nested calls bypass the wrapper, because they belong to the same action. Otherwise, a DataFrame that falls back to
+    Spark would be planned a second time. Invalid arguments are passed to PySpark's own method, which raises the error.
     """
     try:
         signature = inspect.signature(original)
     except ValueError:  # other code has replaced the method by an object without a signature
         signature = inspect.signature(lambda *_, **__: None)
 
-    def action(self: DataFrame | SparkSession, *args: Any, **kwargs: Any) -> Any:
+    def action(self: _Subject, *args: Any, **kwargs: Any) -> Any:
         options = _options(self)
         if options is None or not _accepts(signature, self, *args, **kwargs):
             return original(self, *args, **kwargs)

@@ -1,0 +1,46 @@
+"""Finds the values of a pivot column in the engine.
+
+``groupBy(...).pivot("status")`` without values needs the distinct values of the column, one for each new column. Spark runs
+a query for them as soon as ``pivot`` is called, and sorts them. It does so in the JVM, where ``kq.enable`` sees no action.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from kquery_spark.accelerate.api import kquery_plan
+from kquery_spark.accelerate.options import Fallback, When
+from kquery_spark.spark_bridge.frames.lazy_dataframe import LazyDataFrame
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
+
+_MAX_VALUES_SETTING = "spark.sql.pivotMaxValues"
+# Python passes the values to Spark. Values of these types remain the same on the way; a collated string is another type.
+_TYPES = frozenset({"string", "boolean", "tinyint", "smallint", "int", "bigint"})
+
+
+def pivot_values(frame: DataFrame, column: str, fallback: Fallback, when: When) -> list[Any] | None:
+    """Return the distinct values of a column of ``frame`` in Spark's order.
+
+    None if Spark has to find them: for other types, if Spark rejects the column, if the engine should not win, or if there
+    are more values than Spark allows, for which it raises an error.
+    """
+    try:
+        selected = frame.select(column)
+        if not _has_supported_type(selected.schema):
+            return None
+        max_values = int(str(frame.sparkSession.conf.get(_MAX_VALUES_SETTING)))
+        query = selected.toDF("value").distinct().limit(max_values + 1).sort("value")
+        fast = kquery_plan(query, fallback=fallback, when=when)
+    except SPARK_ERRORS:
+        return None
+    if not isinstance(fast, LazyDataFrame):
+        return None
+    values = [row[0] for row in fast.collect()]
+    return values if len(values) <= max_values else None
+
+
+def _has_supported_type(schema: StructType) -> bool:
+    return len(schema) == 1 and schema[0].dataType.simpleString() in _TYPES

@@ -1,0 +1,79 @@
+"""``pivot`` without values: under ``kq.enable``, the engine finds the values of columns whose values Python passes unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, GroupedData, SparkSession
+from pyspark.sql import functions as F
+
+import kquery_spark as kq
+from kquery_spark.accelerate.observers import QueryEvent
+
+FOUND_BY_ENGINE = ("s", "i", "l", "b", "t.s", "`odd.name`", "constant")
+
+
+@pytest.fixture(scope="module")
+def frame(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
+    path = str(tmp_path_factory.mktemp("pivots") / "t")
+    spark.range(60).selectExpr(
+        "id % 3 AS k", "CASE id % 5 WHEN 0 THEN NULL WHEN 1 THEN 'ä' WHEN 2 THEN '' ELSE 'z' || id % 5 END AS s",
+        "CAST(id % 4 - 2 AS INT) AS i", "IF(id % 6 = 0, NULL, id * 5000000000 % 7) AS l", "id % 2 = 0 AS b",
+        "DATE '2026-01-01' + CAST(id % 3 AS INT) AS d", "CAST(id % 3 AS DECIMAL(5, 2)) AS m", "id / 2 AS f",
+        "'x' || id % 2 AS `odd.name`", "'same' AS constant", "id AS v",
+    ).coalesce(2).write.parquet(path)  # fmt: skip
+    return spark.read.parquet(path).alias("t")
+
+
+@pytest.fixture
+def events(spark: SparkSession) -> Iterator[list[QueryEvent]]:
+    found: list[QueryEvent] = []
+    stop = kq.on_query(found.append)
+    kq.enable(spark, when="always")
+    yield found
+    kq.disable(spark)
+    stop()
+
+
+def pivoted(frame: DataFrame, column: str) -> DataFrame:
+    return frame.groupBy("k").pivot(column).agg(F.sum("v"), F.count(F.lit(1)).alias("n")).orderBy("k")
+
+
+@pytest.mark.parametrize("column", [*FOUND_BY_ENGINE, "d", "m", "f"])
+def test_the_columns_and_rows_are_those_of_spark(
+    frame: DataFrame, column: str, events: list[QueryEvent]
+) -> None:
+    kq.disable(frame.sparkSession)
+    expected = pivoted(frame, column)
+    rows = expected.collect()
+    kq.enable(frame.sparkSession, when="always")
+    actual = pivoted(frame, column)
+    assert bool(events) == (column in FOUND_BY_ENGINE)
+    assert actual.schema == expected.schema
+    assert actual.collect() == rows
+
+
+def test_what_spark_rejects_is_its_error(frame: DataFrame, events: list[QueryEvent]) -> None:
+    spark = frame.sparkSession
+    with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
+        pivoted(frame, "nosuch")
+    spark.conf.set("spark.sql.pivotMaxValues", "3")
+    try:
+        with pytest.raises(AnalysisException, match="more than 3 distinct values"):
+            pivoted(frame, "s")
+        assert len(pivoted(frame, "k").columns) == 1 + 2 * 3
+    finally:
+        spark.conf.unset("spark.sql.pivotMaxValues")
+
+
+def test_given_values_are_passed_on_and_disable_restores_the_method(
+    frame: DataFrame, events: list[QueryEvent]
+) -> None:
+    assert frame.groupBy("k").pivot("s", ["z3", "z4"]).count().columns == ["k", "z3", "z4"]
+    assert not events
+    wrapped = GroupedData.pivot
+    kq.disable(frame.sparkSession)
+    assert GroupedData.pivot is not wrapped
+    assert "values" in GroupedData.pivot.__code__.co_varnames
