@@ -45,7 +45,7 @@ def total_change(found: list[Change]) -> Change | None:
 
 
 def unlike(before: Results, after: Results) -> list[str]:
-    """What makes two runs hard to compare, in sentences: other data, machine, settings."""
+    """Return what makes two runs hard to compare, one line each: different data, machines, or settings."""
     lines = []
     if (before.suite, before.scale) != (after.suite, after.scale):
         lines.append(
@@ -57,7 +57,7 @@ def unlike(before: Results, after: Results) -> list[str]:
         a, b = before.environment.get(key), after.environment.get(key)
         if a != b:
             lines.append(f"{key}: {a} against {b}")
-    for key in ("cores", "shuffle_partitions", "driver_memory", "when"):
+    for key in ("cores", "shuffle_partitions", "driver_memory", "when", "conf"):
         a, b = before.options.get(key), after.options.get(key)
         if a != b:
             lines.append(f"option {key}: {a} against {b}")

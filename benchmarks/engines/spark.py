@@ -119,7 +119,7 @@ class _InSession:
         return None
 
     def close(self) -> None:
-        """The session is the harness's to stop."""
+        """Do nothing: the harness stops the session."""
 
 
 class SparkEngine(_InSession):
@@ -145,7 +145,7 @@ class KqueryEngine(_InSession):
         return frame.transform(plan, when=self.settings.when)
 
     def decision(self, query: Query) -> dict[str, Any]:
-        """What becomes of the query: whether ``auto`` picks the engine, coverage, what falls back to Spark, the verdict.
+        """Return the decision for the query: whether the engine runs it, coverage, what falls back to Spark and why.
 
         For a step: the same for its actions in the latest run, and where each of them ran.
         """
@@ -217,14 +217,18 @@ def _places(events: Sequence[QueryEvent]) -> list[str]:
 
 @contextmanager
 def session_settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
-    """Settings of the session for a while, unset afterwards."""
+    """Change settings of the session, and restore them afterward."""
+    before = {key: spark.conf.get(key, None) for key in settings}
     for key, value in settings.items():
         spark.conf.set(key, value)
     try:
         yield
     finally:
-        for key in settings:
-            spark.conf.unset(key)
+        for key, earlier in before.items():
+            if earlier is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, earlier)
 
 
 class StageCounter:

@@ -30,12 +30,14 @@ _LEAST_MEASURABLE_SECONDS = 1e-10  # seconds a row or byte: below what can be me
 def calibrate(spark: SparkSession, directory: str | None = None, rows: int = ROWS) -> CostModel:
     """Measure and return the cost model; terms that are not measured (long strings, Arrow results) keep their defaults.
 
-    directory: a new directory that Spark's workers can read; None: a temporary directory of this machine.
-    rows: the number of rows of the table that is written there and removed at the end. With the default, calibration takes
-    about half a minute; no other program should run during this time.
+    directory: an existing directory that Spark's workers can read; None: the temporary directory of this machine.
+    rows: the number of rows of the table. It is written to a new subdirectory, which is removed at the end. With the
+    default, calibration takes about half a minute; no other program should run during this time.
+
+    Raises FileNotFoundError or NotADirectoryError for another directory.
     """
-    root = Path(directory) if directory is not None else Path(tempfile.mkdtemp(prefix="kquery-calibrate-"))
-    root.mkdir(parents=True, exist_ok=True)
+    root = Path(tempfile.mkdtemp(prefix="kquery-calibrate-", dir=directory))
+    root.chmod(0o755)  # workers may run as other users
     try:
         with bypass():
             return _Calibration(spark, _table(root, rows), rows).model()

@@ -314,7 +314,9 @@ def fuzz(
     help="Rows of the table to measure with.",
 )
 @click.option(
-    "--directory", help="A new directory that all workers can read; needed on a cluster of several machines."
+    "--directory",
+    type=click.Path(exists=True, file_okay=False, writable=True),
+    help="A directory that all workers can read; needed on a cluster of several machines.",
 )
 @log_level_option()
 def calibrate(rows: int, directory: str | None, log_level: str) -> None:

@@ -54,7 +54,8 @@ def reading(path: str) -> Iterator[None]:
         raise Failure(Exit.UNREADABLE, f"cannot read {path}: {error}") from error
 
 
-# Exit codes by the first part of Spark's error condition. All other conditions are a failed query.
+# Exit codes by the first part of Spark's error condition. All other conditions are invalid SQL if Spark's analysis
+# raised them, and otherwise a failed query.
 _CONDITIONS: tuple[tuple[str, Exit], ...] = (
     ("PATH_NOT_FOUND", Exit.MISSING_PATH),
     ("FAILED_READ_FILE.FILE_NOT_EXIST", Exit.MISSING_PATH),

@@ -166,7 +166,7 @@ def register_in_spark(spark: SparkSession, specs: tuple[TableSpec, ...]) -> None
 
 
 def register_locally(context: kq.ExecutionContext, specs: tuple[TableSpec, ...]) -> None:
-    """Register every table with a context that runs in this process."""
+    """Register every table with a context, which may run on Spark (``serve --engine kquery``)."""
     for spec in specs:
         path = local_path(spec.path)
         if path is None:  # an object store or HDFS

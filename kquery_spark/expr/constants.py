@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
@@ -9,7 +11,7 @@ from kquery_spark.expr.nodes import Call, Case, Cast, Expr, InList, Literal
 from kquery_spark.functions import casts
 from kquery_spark.functions.calling import call
 from kquery_spark.functions.math import decimal_kernels as dk
-from kquery_spark.functions.registry import Branching, CallContext, Function, function
+from kquery_spark.functions.registry import Branching, CallContext, EvalMode, Function, function
 from kquery_spark.functions.sql_form import Logic
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector
@@ -53,7 +55,7 @@ def evaluate_constant(expr: Expr) -> Literal:
 
 
 def check_constant(expr: Expr) -> None:
-    """Raises what an expression that reads no column raises; of any type, also of those that no literal has."""
+    """Raise the error, if any, of an expression that reads no columns; its type may be one that no literal has."""
     _evaluate(expr)
 
 
@@ -65,9 +67,12 @@ def _evaluate(expr: Expr) -> Vector:
             return _connective(expr, left, right)
         case Call(entry=Function(branching=Branching.FIRST_PRESENT)):
             return _coalesce(expr)
+        case Call(entry=Function(branching=Branching.IF_NAN), args=(tested, otherwise)):
+            value = _evaluate(tested)
+            is_nan = value.data.is_valid and math.isnan(value.data.as_py())
+            return _evaluate(otherwise) if is_nan else value
         case Call():
-            context = CallContext(expr.dtype, expr.mode, expr.tz, 1)
-            return call(expr.entry, [_evaluate(a) for a in expr.args], context)
+            return _call(expr)
         case Cast():
             return casts.cast(_evaluate(expr.child), expr.to, expr.mode, expr.tz, 1)
         case Case():
@@ -77,8 +82,20 @@ def _evaluate(expr: Expr) -> Vector:
     raise Unsupported(f"{type(expr).__name__} expressions have no constant value")
 
 
+def _call(expr: Call) -> Vector:
+    """Evaluate a call. Spark does not evaluate the arguments after the first NULL, whose errors must not be raised."""
+    entry, values = expr.entry, dict[int, Vector]()
+    for position in entry.evaluation_order(len(expr.args)):
+        value = values[position] = _evaluate(expr.args[position])
+        is_zero = entry.stops_at_zero and expr.mode is not EvalMode.ANSI and value.data.as_py() == 0
+        if is_zero or not value.data.is_valid:
+            return literal_vector(Literal(None, expr.dtype))
+    arguments = [values[i] if i in values else _evaluate(a) for i, a in enumerate(expr.args)]
+    return call(entry, arguments, CallContext(expr.dtype, expr.mode, expr.tz, 1))
+
+
 def _connective(expr: Call, left: Expr, right: Expr) -> Vector:
-    """AND or OR; where one side decides, the other does not matter, nor do its errors."""
+    """Evaluate AND or OR; if the left side decides the result, the right side is not evaluated."""
     first = _evaluate(left)
     if first.data.as_py() is (expr.logic is Logic.OR):
         return first

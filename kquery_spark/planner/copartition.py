@@ -99,8 +99,8 @@ def _key_range(statistics: ColumnRange | None, dtype: pa.DataType) -> tuple[int,
 def _choose_ranges(members: list[_ClusteredScan], nbytes: int, config: EngineConfig) -> FileShares | None:
     """Choose key ranges with boundaries of the largest input; inputs that these ranges do not suit are left out.
 
-    Fewer tasks have wider ranges, so fewer row groups cross a boundary. Therefore smaller numbers of tasks are tried as
-    long as they suit more inputs.
+    Fewer tasks have wider ranges, so fewer row groups cross a boundary. Therefore smaller numbers of tasks are tried,
+    too, until the ranges suit all inputs. A smaller number is chosen only if its ranges suit more inputs.
     """
     largest = max(members, key=lambda m: m.nbytes)
     best: list[_ClusteredScan] = []

@@ -73,7 +73,8 @@ def two_levels(plan: Aggregate, child: PhysicalPlan) -> TwoLevels | None:
     # A FILTER turns values into NULL (see _arguments), which is wrong for functions that do not ignore NULL.
     if any(call.condition is not None and call.entry.keeps_nulls for call in distinct):
         return None
-    # A single set would compute the sums per distinct value. Spark does not do that here, so other sums would overflow.
+    # With a single value set, the first level computes sums per distinct value. Spark does so only in the case of
+    # ``sums_by_distinct_value``. In other cases, such a partial sum could overflow here but not in Spark.
     if _can_lose_sums(plan) and not sums_by_distinct_value(plan) and len(set(map(_arguments, distinct))) == 1:
         return None
     sets = _ValueSets(distinct)
@@ -95,7 +96,7 @@ def two_levels(plan: Aggregate, child: PhysicalPlan) -> TwoLevels | None:
 
 
 def sums_by_distinct_value(plan: Aggregate) -> bool:
-    """True if Spark adds up the sums of each distinct value. A partial sum may exceed 38 digits even if the total does not.
+    """True if Spark first sums up each distinct value, and such a partial sum can overflow even if the total does not.
 
     Spark does so if all DISTINCT calls have the same arguments and no FILTER (AggUtils.planAggregateWithOneDistinct);
     otherwise it repeats the rows instead (RewriteDistinctAggregates).

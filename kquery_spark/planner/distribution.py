@@ -70,8 +70,8 @@ class DistributedPlan:
         """Return ``plan`` with the same distribution. ``new`` returns a key's expression over its output (None: lost)."""
         if self.distribution is not Distribution.KEYED:
             return DistributedPlan(plan, self.distribution)
-        # A list of keys survives only if all of its keys do: rows with equal (a, b) in one task says nothing about equal
-        # a.
+        # A list of keys survives only if all of its keys do: even if rows with equal (a, b) are in the same task, rows
+        # with equal a can be in different tasks.
         renamed = [tuple(new(k) for k in keys) for keys in (self.keys, *self.also)]
         whole = [tuple(k for k in keys if k is not None) for keys in renamed if None not in keys]
         if not whole:

@@ -36,7 +36,7 @@ from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.physical.operators import BuildSide
 from kquery_spark.planner.file_shares import FileShares
 
-# The natural build side of a semi, anti or outer join is used unless it is this many times larger than the other side.
+# A semi, anti or outer join builds its natural side unless that has more than this many times the other side's bytes.
 _MIN_SWAP_ROW_RATIO = 2.0
 # A replicated side may decode this many times the bytes that it may hold, because every task decodes them again.
 _DECODED_PER_BROADCAST_BYTE = 4

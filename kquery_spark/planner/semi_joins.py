@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from kquery_spark.expr import Column, Expr, Named
+from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import with_new_children
@@ -83,9 +84,13 @@ def reduced_groups(
 
 
 def _keys_of_input(plan: LogicalPlan, keys: Sequence[KeyPair]) -> list[KeyPair]:
-    """Return the keys as expressions over the node's input. Keys that are not traced to the input are left out."""
+    """Return the keys as expressions over the node's input.
+
+    Keys that are not traced to the input are left out, and so are nondeterministic ones, because the semi join evaluates
+    the key once more.
+    """
     pairs = [(plan.trace_to_input(key), other) for key, other in keys if isinstance(key, Column)]
-    return [(below[1], other) for below, other in pairs if below is not None]
+    return [(below[1], other) for below, other in pairs if below is not None and is_deterministic(below[1])]
 
 
 def _has_few_values(built: LogicalPlan, keys: Sequence[KeyPair], estimator: Estimator) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from itertools import islice, pairwise
 from typing import Any
 
@@ -31,6 +31,7 @@ from kquery_spark.sources.base import ColumnRange, Source, Split
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector, decode
 
+_EXACT = Context(prec=80)  # the default precision of 28 digits would round longer decimals
 _SAMPLED_SPLITS = 4
 _SAMPLED_PARTS = 8  # the most parts that are read from all sampled splits together
 _SAMPLE_READ_ROWS = 1 << 20  # about this number of rows is read for a sample, but at least one split
@@ -129,7 +130,7 @@ def _range_value(value: Any, dtype: pa.DataType) -> Any:
     """Convert a statistic to the form in which ``range_values`` returns values; None if it has no such form."""
     known = comparable(value, dtype)
     if isinstance(known, Decimal):
-        known = int(known.scaleb(dtype.scale))
+        known = int(known.scaleb(dtype.scale, _EXACT))
     if isinstance(known, bytes) and dtype == t.STRING:
         # Writers truncate long statistics, possibly inside of a character.
         return known.decode(errors="ignore")

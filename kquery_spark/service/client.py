@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from typing_extensions import Self
 from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.errors import PlanError
 from kquery_spark.frontends.sql.analyzer import Analyzed
+from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.logical import Scan
 from kquery_spark.logical.subqueries import walk_with_subqueries
 from kquery_spark.runtime.local import ReadAheadBudget, Stop
@@ -50,9 +52,11 @@ class RemoteContext(ExecutionContext):
                 raise PlanError(
                     f"{location!r} is not the address of a service; write grpc://HOST:PORT"
                 ) from error
-            facts = json.loads(self._act("session"))
-        super().__init__(
-            time_zone=facts["time_zone"], ansi=facts["ansi"], case_sensitive=facts["case_sensitive"]
+            session = json.loads(self._act("session"))
+        super().__init__()
+        # This process resolves the names and the types of a query, so it needs all settings that decide its meaning.
+        self._facts = SessionFacts(
+            **{f.name: session[f.name] for f in fields(SessionFacts) if f.name in session}
         )
         self.refresh()
 

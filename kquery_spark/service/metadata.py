@@ -33,7 +33,8 @@ _FACTS: dict[int, str | bool | int] = {
     9: False,  # no separate call that cancels a query
     504: "`",  # the quote character of identifiers
 }
-# Name, Python type and Arrow type of the members of the protocol's union, in its order.
+# Name, Python type and Arrow type of the members of the protocol's union, in its order. No fact is a bigint, so its
+# type ``float`` is a placeholder; ``int`` selects the 32-bit member.
 _KINDS: tuple[tuple[str, type, pa.DataType], ...] = (
     ("string_value", str, pa.string()),
     ("bool_value", bool, pa.bool_()),

@@ -6,6 +6,7 @@ import hmac
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -134,14 +135,8 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
 
     def _run_action(self, kind: str, body: bytes) -> list[flight.Result]:
         if kind == "session":
-            facts = self._tables.facts
-            session_facts = {
-                "version": kquery_spark.__version__,
-                "time_zone": facts.time_zone,
-                "ansi": facts.ansi,
-                "case_sensitive": facts.case_sensitive,
-            }
-            return [flight.Result(json.dumps(session_facts).encode())]
+            session = {"version": kquery_spark.__version__, **asdict(self._tables.facts)}
+            return [flight.Result(json.dumps(session).encode())]
         if kind in ("explain", "trace"):
             return [flight.Result(self._read(body).explain(self._tables, kind == "trace").encode())]
         if kind == "CreatePreparedStatement":

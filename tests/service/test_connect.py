@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,6 +33,7 @@ from kquery_spark.logical.subqueries import Exists, ScalarSubquery
 from kquery_spark.runtime.local import Stop
 from kquery_spark.service.failures import as_engine_errors, as_flight_errors
 from kquery_spark.service.requests import PlanRequest, read_request
+from kquery_spark.service.server import QueryService
 from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.parquet.source import parquet_source
@@ -51,6 +53,14 @@ def test_frames_are_checked_here_and_run_there(remote: kq.ExecutionContext):
         rich.select("nothing")
     assert remote.sql("SELECT count(*) AS n FROM employee").collect() == [{"n": 4}]
     assert "CA" in remote.table("employee").show_text()
+
+
+def test_the_client_resolves_queries_by_the_settings_of_the_service():
+    context = kq.ExecutionContext(time_zone="Asia/Tokyo", ansi=False, case_sensitive=True)
+    context._facts = replace(context.facts, last_key_wins=True, recursion_rounds=7, recursion_rows=None)
+    with QueryService(context) as service, kq.connect(f"grpc://127.0.0.1:{service.port}") as remote:
+        assert remote.facts == context.facts
+        assert remote.sql("SELECT map(1, 'a', 1, 'b')[1] AS x").collect() == [{"x": "b"}]
 
 
 def test_rows_of_the_client_travel_with_the_query(remote: kq.ExecutionContext):

@@ -221,14 +221,14 @@ class Builder:
         return self._set("EXCEPT", other, False)
 
     def exceptAll(self, other: Self) -> Self:
-        """Return the rows that this query has more often than the other one, as often as the difference."""
+        """Subtract the rows of the other query; a row that occurs m and n times is returned max(m - n, 0) times."""
         return self._set("EXCEPT", other, True)
 
     def _set(self, op: str, other: Self, keep_all: bool) -> Self:
         return self._with(q.Query(q.SetQuery(op, self._body(), other._body(), keep_all)))
 
     def _numeric_columns(self) -> list[str]:
-        raise PlanError("name the columns: those of an open input are not known yet")
+        raise PlanError("pass the column names: the columns of an open input are not known yet")
 
     # --- syntax -----------------------------------------------------------------------------------------
 

@@ -292,7 +292,7 @@ class WindowBuilder:
         return self._frame("RANGE", start, end)
 
     def _frame(self, unit: str, start: int, end: int) -> WindowBuilder:
-        frame = window_ast.WindowFrame(unit, _bound(start), _bound(end))
+        frame = window_ast.WindowFrame(unit, _bound(unit, start), _bound(unit, end))
         return WindowBuilder(replace(self.spec, frame=frame))
 
 
@@ -319,11 +319,14 @@ def _terms(node: ast.Expression, kind: type[ast.And] | type[ast.Or]) -> tuple[as
     return node.terms if isinstance(node, kind) else (node,)
 
 
-def _bound(offset: int) -> window_ast.FrameBound:
-    if offset <= -(2**31):
+def _bound(unit: str, offset: int) -> window_ast.FrameBound:
+    """Convert an offset from the current row; the offsets at which PySpark's frames are unbounded are the same."""
+    if offset <= -Window.unboundedFollowing:
         return window_ast.FrameBound("UNBOUNDED PRECEDING")
-    if offset >= 2**31 - 1:
+    if offset >= Window.unboundedFollowing:
         return window_ast.FrameBound("UNBOUNDED FOLLOWING")
+    if unit == "ROWS" and not -(2**31) <= offset < 2**31:
+        raise PlanError(f"the bound {offset} of rowsBetween is outside the range of int")
     if offset == 0:
         return window_ast.FrameBound("CURRENT ROW")
     return window_ast.FrameBound("FOLLOWING", lit(offset).node)

@@ -70,7 +70,7 @@ class DataFrame(Builder):
         print(schema_tree(self.schema))
 
     def __getitem__(self, item: Any) -> Any:
-        """A column by name or number; with a condition the rows, with a list the columns, as in PySpark."""
+        """Return a column for a name or a position, the filtered rows for a condition, and the columns of a list."""
         if isinstance(item, Column):
             return self.filter(item)
         if isinstance(item, list | tuple):
@@ -85,7 +85,7 @@ class DataFrame(Builder):
 
     def __getattr__(self, name: str) -> Column:
         if name.startswith("_") or name not in self.columns:
-            raise AttributeError(f"a DataFrame has no attribute and this one no column {name!r}")
+            raise AttributeError(f"a DataFrame has no attribute {name!r}, and this one no column {name!r}")
         return Column(ast.Name((name,), self._origin(name)))
 
     def _no_column(self, name: str) -> PlanError:
@@ -201,7 +201,7 @@ class DataFrame(Builder):
     def dropna(
         self, how: str = "any", thresh: int | None = None, subset: str | Sequence[str] | None = None
     ) -> Self:
-        """Drop rows that have a NULL or NaN, nothing but these (``all``), or fewer than ``thresh`` other values."""
+        """Drop rows with any NULL or NaN; ``how="all"``: with nothing else; ``thresh``: with fewer other values."""
         condition = nulls.complete_rows(self.schema, how, thresh, self._spelled(_names(subset)))
         return self if condition is None else self.filter(condition)
 
@@ -219,7 +219,7 @@ class DataFrame(Builder):
             if len(old) != len(new):
                 raise PlanError(f"replace() has {len(new)} new value(s) for {len(old)} old")
             changes = dict(zip(old, new, strict=True))
-        return self.select(*nulls.replaced(self.schema, changes, _names(subset)))
+        return self.select(*nulls.replaced(self.schema, changes, self._spelled(_names(subset))))
 
     def _spelled(self, names: Any) -> Any:
         """Replace column names, in a list or as keys of a dict, by their spelling in this DataFrame."""
@@ -326,7 +326,8 @@ class DataFrame(Builder):
         """The last rows."""
         self._check_names()
         table = self.to_arrow()
-        return list(table.slice(max(0, table.num_rows - num)).to_pylist())
+        rows = table.slice(max(0, table.num_rows - num))
+        return list(replace_malformed_columns(rows).to_pylist())
 
     def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
         """Print the first ``n`` rows as PySpark does; strings longer than ``truncate`` (True: 20) are cut."""

@@ -76,6 +76,7 @@ def parse(
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _INTEGER_LEGACY = re.compile(r"[+-]?(?=[0-9.])[0-9]*(?:\.[0-9]*)?")
+_MAX_INT64_DIGITS = 19
 
 
 @cast_rule("string", "integral")
@@ -88,11 +89,14 @@ def _string_int(vector: Vector, context: CallContext) -> Data:
         text = value.strip(WHITESPACE)
         if not pattern.fullmatch(text):
             return None
-        number = int(text.split(".")[0] or "0") if text.split(".")[0] not in ("+", "-") else 0
+        digits = text.split(".")[0].lstrip("+-0")
+        if len(digits) > _MAX_INT64_DIGITS:  # Python does not convert strings of thousands of digits
+            return None
+        number = int(digits or "0") * (-1 if text.startswith("-") else 1)
         return number if -limit <= number < limit else None
 
-    digits = {8: 2, 16: 4, 32: 9, 64: 18}[bits]
-    return parse(vector, context, rf"\A-?[0-9]{{1,{digits}}}\z", lambda a: a.cast(context.dtype), slow)
+    safe_digits = {8: 2, 16: 4, 32: 9, 64: 18}[bits]
+    return parse(vector, context, rf"\A-?[0-9]{{1,{safe_digits}}}\z", lambda a: a.cast(context.dtype), slow)
 
 
 _FLOAT = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")

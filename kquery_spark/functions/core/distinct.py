@@ -16,6 +16,7 @@ from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 _UNCHECKED_TEXT_BYTES = 1 << 18
+_MAX_CODES = 2**62  # combined indices fit into int64
 
 
 def values(array: pa.Array) -> list[Any]:
@@ -39,28 +40,39 @@ def _from_values(results: list[Any], dtype: pa.DataType) -> pa.Array:
 def per_distinct(
     fn: Callable[..., Any], args: Sequence[Vector], context: CallContext, dtype: pa.DataType | None = None
 ) -> Data:
-    """``fn`` of each row's arguments; NULL where an argument is NULL or ``fn`` gives None."""
+    """Return ``fn`` of each row's arguments; NULL if an argument is NULL or ``fn`` returns None.
+
+    The dictionary indices of a row are combined to one integer, and ``fn`` runs once for each distinct integer. For
+    example, with dictionaries of 10 and 3 values, the indices (4, 2) become 4 * 3 + 2 = 14.
+    """
     dtype = context.dtype if dtype is None else dtype
     length = context.num_rows
-    codes = np.zeros(length, np.int64)
+    codes, cardinality = np.zeros(length, np.int64), 1
     present = np.ones(length, np.bool_)
-    tables: list[list[Any]] = []
+    columns: list[
+        tuple[list[Any], Int64s | None]
+    ] = []  # the values of each argument, and their index for each row
     for arg in args:
         if arg.is_scalar:
             if not arg.data.is_valid:
                 return pa.nulls(length, dtype)
-            tables.append(values(arg.array(1)))
+            columns.append((values(arg.array(1)), None))
             continue
         table, index = (arg.data.dictionary, arg.data.indices) if arg.is_dictionary else _keys(arg.plain())
         if index.null_count:
             present &= np.asarray(index.is_valid().to_numpy(zero_copy_only=False))
             index = index.fill_null(0)
-        tables.append(values(table))
-        codes = codes * max(1, len(table)) + index.to_numpy(zero_copy_only=False)
-    selected = np.compress(present, codes)
-    same = runs(selected)
-    columns = _columns(tables, selected.take(same.firsts))
-    results = list(_reserve_results(fn(*row) for row in zip(*columns, strict=True)))
+        indices = index.to_numpy(zero_copy_only=False).astype(np.int64)
+        columns.append((values(table), indices))
+        size = max(1, len(table))
+        if cardinality * size > _MAX_CODES:  # renumber the combinations that occur
+            codes, cardinality = runs(codes).ids(), max(1, length)
+        codes, cardinality = codes * size + indices, cardinality * size
+    rows = np.flatnonzero(present)
+    same = runs(codes.take(rows))
+    firsts = rows.take(same.firsts)
+    arguments = [_values_of_rows(table, indices, firsts) for table, indices in columns]
+    results = list(_reserve_results(fn(*row) for row in zip(*arguments, strict=True)))
     result_indices = np.zeros(length, np.int64)
     result_indices[present] = same.ids()
     array = _from_values(results, dtype)
@@ -68,14 +80,9 @@ def per_distinct(
     return array.take(pa.array(result_indices, mask=~present))
 
 
-def _columns(tables: Sequence[list[Any]], codes: Int64s) -> list[list[Any]]:
-    """Split combined indices into values, one list per table; the index of the last table varies fastest."""
-    columns = []
-    for table in reversed(tables):
-        size = max(1, len(table))
-        columns.append([table[i] for i in (codes % size)] if size > 1 else table * len(codes))
-        codes = codes // size
-    return columns[::-1]
+def _values_of_rows(table: list[Any], indices: Int64s | None, rows: Int64s) -> list[Any]:
+    """Return the values of an argument in these rows; an argument without indices has one value for all rows."""
+    return table * len(rows) if indices is None else [table[i] for i in indices.take(rows)]
 
 
 def _reserve_results(results: Iterable[Any]) -> Iterable[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +12,8 @@ from kquery_spark.expr import Call, Cast, Expr, InList, Literal, transform
 from kquery_spark.logical import LogicalPlan, transform_plan
 from kquery_spark.logical.plan import rewrite_expressions
 from kquery_spark.types import names as t
+
+_EXACT = Context(prec=80)  # the default precision of 28 digits would round longer decimals
 
 
 def unwrap_casts(plan: LogicalPlan) -> LogicalPlan:
@@ -96,7 +98,7 @@ def _narrow(literal: Literal, dtype: pa.DataType) -> Literal | None:
         return Literal(int(value), dtype)
     # For decimal(5, 2), 1.250 becomes 125 and fits, but 1.255 (125.5) and 1000 (100000) do not.
     number = Decimal(value)
-    scaled = number.scaleb(dtype.scale)
-    if scaled != scaled.to_integral_value() or abs(scaled) >= 10**dtype.precision:
+    scaled = number.scaleb(dtype.scale, _EXACT)
+    if scaled != scaled.to_integral_value() or scaled.copy_abs() >= 10**dtype.precision:
         return None
-    return Literal(scaled.to_integral_value().scaleb(-dtype.scale), dtype)
+    return Literal(scaled.to_integral_value().scaleb(-dtype.scale, _EXACT), dtype)

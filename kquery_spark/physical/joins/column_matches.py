@@ -15,7 +15,7 @@ from kquery_spark.types.vector import Int64s, Vector
 
 
 class ColumnMatches:
-    """Tests values of probe rows for membership in a key column. All that takes memory is computed at the first test.
+    """Tests values of probe rows for membership in a key column. The first test builds the flags or the index.
 
     values: the key column of ``num_rows`` build rows. space: its encoding. value_range: its lowest and highest value, as in
     ``JoinTable.ranges``.

@@ -132,7 +132,7 @@ class Probe:
         """Mark the build rows with the keys of probe rows. Does not create the pairs if there are too many."""
         if self.marks is None:
             return
-        if counts.sum() > MAX_PAIRS:
+        if counts.sum() > self.pairs_at_once:
             self._table.mark_matched(codes, self.marks)
         else:
             self.marks[self._table.matches(codes, counts).build] = True

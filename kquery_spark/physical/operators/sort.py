@@ -52,11 +52,13 @@ class SortExec(UnaryExec):
             self.child.accept_filter(task, first_rows)
         best: list[Batch] = []
         size = 0
+        has_learned = first_rows is None
         for batch in self.child.run(task):
             best.append(self._top(batch, first_rows) if batch.num_rows > 4 * self.limit else batch)
             size += best[-1].num_rows
-            unknown = first_rows is not None and first_rows.kth_row.position is None
-            if size > max(4 * self.limit, 65536) or (unknown and size >= self.limit):
+            # The filter learns the k-th row as soon as there are k rows. It learns nothing from keys such as binary strings.
+            if size > max(4 * self.limit, 65536) or (not has_learned and size >= self.limit):
+                has_learned = True
                 best = [self._top(concat(self.schema, best), first_rows)]
                 size = best[0].num_rows
         if best:

@@ -41,7 +41,7 @@ _STATE_BYTES = 64  # the assumed size of the state of one group
 def lower_aggregate(planner: Planner, plan: Aggregate) -> DistributedPlan:
     """Lower an aggregation, once even if the node is in the plan twice.
 
-    The result is only shared if it reads exchanges alone: then both places read the same stage. A scan cannot be shared,
+    The result is shared only if it reads only exchanges: then both places read the same stages. A scan cannot be shared,
     because each of its rows belongs to one task of one stage.
     """
     lowered = planner.aggregated.get(plan)
@@ -89,7 +89,7 @@ def _merge_partial_states(planner: Planner, plan: Aggregate, partial: Distribute
     """Exchange the partial states and merge them into results."""
     columns = tuple(k.column for k in plan.keys)
     groups = planner.estimator.groups(plan)
-    # Merging the states of a few groups is quick, and a single task saves the start of others.
+    # Merging the states of a few groups takes less time than starting several tasks.
     few = not columns or groups < _MAX_SINGLE_TASK_GROUPS
     count = 1 if few else planner.reduce_tasks(groups * _STATE_BYTES)
     partitioning = Partitioning(columns, count) if count > 1 else ONE_TASK

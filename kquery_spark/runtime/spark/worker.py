@@ -12,7 +12,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -90,9 +90,9 @@ def _set_heap(options: Iterable[tuple[int, int]]) -> None:
             library.mallopt(option, nbytes)
 
 
-@cache
+@lru_cache(maxsize=1)  # sets the options only if the budget has changed since the last task
 def fit_heap(memory_bytes: int) -> None:
-    """Limit the freed memory that stays in the heap to a share of the task's memory budget. The last call applies."""
+    """Limit the freed memory that stays in the heap to a share of the task's memory budget."""
     share = memory_bytes // _HEAP_BUDGET_DIVISOR
     _set_heap((option, min(nbytes, max(1 << 20, share))) for option, nbytes in _MALLOC)
 

@@ -52,6 +52,11 @@ class EqualityDeletesView(SourceView):
         return self.table_schema
 
     @override
+    def without_kernels(self) -> Source:
+        values = tuple(source.without_kernels() for source in self.values)
+        return replace(self, source=self.source.without_kernels(), values=values)
+
+    @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         for piece in split.pieces:
             piece_split = replace(split, pieces=(piece,))

@@ -25,9 +25,10 @@ MEASURED = (
 
 def test_the_constants_are_measured(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate_module, "_REPEATS", 1)
-    model, default = calibrate(spark, str(tmp_path / "calibration"), rows=20_000), CostModel()
+    (tmp_path / "other.txt").write_text("stays")
+    model, default = calibrate(spark, str(tmp_path), rows=20_000), CostModel()
     for name in MEASURED:
         assert getattr(model, name) != getattr(default, name), name
     assert model.arrow_value_seconds == default.arrow_value_seconds
     assert CostModel().with_settings(model.settings()).settings() == model.settings()
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["other.txt"]

@@ -160,6 +160,7 @@ def test_contexts_print_replaced_characters(
     query = "SELECT id, s FROM t ORDER BY id"
     expected = spark.read.parquet(path).orderBy("id")
     assert context.sql(query).collect() == [row.asDict() for row in expected.collect()]
+    assert context.sql(query).tail(3) == [row.asDict() for row in expected.tail(3)]
     context.sql(query).show()
     shown = capsys.readouterr().out
     expected.show()

@@ -158,6 +158,7 @@ CASES: dict[str, Case] = {
     "dropna by number": lambda t, f, w: t["people"].na.drop(thresh=6),
     "dropna of one": lambda t, f, w: t["people"].dropna(subset="score"),
     "replace": lambda t, f, w: t["people"].replace(4, 40).na.replace(["CA", "CO"], ["ca", "co"], "state"),
+    "replace in columns by any spelling": lambda t, f, w: t["people"].replace(4, 40, "ID"),
     "replace by a dict": lambda t, f, w: t["people"].replace({"Bill": "William", "Von": None}),
     "row numbers": lambda t, f, w: t["people"].select("id", f.row_number().over(w.partitionBy("state").orderBy("id", "score")).alias("n")),
     "ranks": lambda t, f, w: t["people"].select(
@@ -173,6 +174,11 @@ CASES: dict[str, Case] = {
         f.sum("salary").over(w.orderBy("id", "score").rowsBetween(w.unboundedPreceding, w.unboundedFollowing)).alias("b"),
         f.count("*").over(w.partitionBy("state")).alias("c"),
         f.max("id").over(w.orderBy("salary").rangeBetween(-1500, 0)).alias("d"),
+    ),
+    "frames beyond 32 bits": lambda t, f, w: t["people"].select(
+        "id",
+        f.sum("id").over(w.orderBy(f.col("id") * 2_000_000_000).rangeBetween(-3_000_000_000, 3_000_000_000)).alias("a"),
+        f.sum("id").over(w.orderBy(f.col("id") * 2_000_000_000).rangeBetween(1 - 2**63, 0)).alias("b"),
     ),
     "explode": lambda t, f, w: t["lists"].select("k", f.explode("xs").alias("x")),
     "explode_outer": lambda t, f, w: t["lists"].select("k", f.explode_outer("xs")),

@@ -78,3 +78,10 @@ SELECT CASE WHEN k > 1 / 0 THEN 1 ELSE 2 END AS a FROM t WHERE k > 100
 -- not what nobody reads
 query
 SELECT k FROM (SELECT k, 1 / 0 AS y FROM t)
+
+-- not behind an argument that decides the value of a constant
+query
+SELECT nanvl(1.0D, CAST('x' AS DOUBLE)) AS a, nullif(CAST(NULL AS INT), 1 / 0) AS b, CAST(NULL AS DOUBLE) + 1 / 0 AS c FROM t
+
+query expect_error(CAST_INVALID_INPUT)
+SELECT nanvl(CAST('NaN' AS DOUBLE), CAST('x' AS DOUBLE)) AS a FROM t

@@ -78,3 +78,10 @@ SELECT CAST(array(1) AS INT) FROM t
 
 query expect_error(DATATYPE_MISMATCH.CAST_WITH_FUNC_SUGGESTION) context_declines(CAST from date to int is not supported)
 SELECT CAST(day AS INT) FROM t
+
+-- more digits than Python converts
+query expect_error(CAST_INVALID_INPUT)
+SELECT CAST(repeat('1', k * 5000) AS BIGINT) AS n FROM VALUES (1), (2) AS v(k)
+
+query
+SELECT try_cast(repeat('1', k * 5000) AS BIGINT) AS n, try_cast(concat(repeat('0', k * 5000), '7') AS INT) AS m FROM VALUES (1), (2) AS v(k)
