@@ -77,7 +77,7 @@ def cli() -> None:
     default=0.0,
     show_default=True,
     type=click.FloatRange(min=0),
-    help="Repeat short queries up to ten times, until their warm runs have taken this many seconds.",
+    help="Repeat short queries until their warm runs have taken this many seconds, up to ten times --runs.",
 )
 @click.option(
     "--first",
@@ -106,7 +106,7 @@ def cli() -> None:
     type=click.Choice(["auto", "always"]),
     default="auto",
     show_default=True,
-    help="auto runs queries on Spark that the engine should not win.",
+    help="auto: queries that the engine should not win run on Spark. always: the engine runs all that it can.",
 )
 @click.option(
     "--conf",
@@ -186,7 +186,7 @@ def _show(found: results.Results, console: Console, json_path: Path | None) -> N
 @click.argument("files", type=_FILE, nargs=-1, required=True)
 @click.option("--json", "json_path", type=_FILE, help="Write the merged results to this file.")
 def merge(files: tuple[Path, ...], json_path: Path | None) -> None:
-    """Put runs of the same queries together, each from a session of its own: medians are of all their warm runs."""
+    """Merge results of the same queries from several sessions: each median is that of the warm runs of all sessions."""
     runs = [_read(file) for file in files]
     differences = dict.fromkeys(sentence for run in runs[1:] for sentence in unlike(runs[0], run))
     if differences:

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of one query: the times of every run in seconds, and whether the answers were the same."""
+    """The result of one query: the times of all runs in seconds, and whether the answers were the same."""
 
     name: str
     rows: int
@@ -101,12 +101,12 @@ def run_spark(spark: SparkSession, sql: str) -> pa.Table:
 
 
 def run_engine(spark: SparkSession, sql: str) -> pa.Table:
-    """Plan and run through ``kquery_plan``, which is asked even where it would leave the query to Spark."""
+    """Plan and run through ``kquery_plan``; the time includes its decision, even if the query falls back to Spark."""
     return rows_of(spark.sql(sql).transform(kq.kquery_plan))
 
 
 def rows_of(frame: DataFrame) -> pa.Table:
-    """``toArrow``, which PySpark 3.5 has not."""
+    """Call ``toArrow``, or its replacement in PySpark 3.5, which lacks it."""
     return frame.toArrow() if hasattr(frame, "toArrow") else to_arrow(frame)
 
 
@@ -145,10 +145,10 @@ def compare(
 
 
 def turns(sides: Sequence[T], rounds: int, seed: str) -> Iterator[list[T]]:
-    """The order of every round: drawn by lot, and the other way round in the next one.
+    """Yield the order of the sides for each round: even rounds draw a random order, and odd rounds reverse it.
 
-    So no side always finds the caches the other has filled, nor can a strict A B, B A fall in step with what happens every
-    few runs, a collection of the JVM's garbage say.
+    Reversing keeps one side from always finding the caches that the other has filled. Drawing keeps the order from
+    coinciding with periodic events, such as a garbage collection of the JVM every few runs.
     """
     lot = random.Random(seed)
     turn: list[T] = []

@@ -102,7 +102,7 @@ def yes_no(same: bool) -> str:
 
 
 def show(console: Console, one: Comparison, sql: str, result: pa.Table) -> None:
-    """A query, its rows, the comparison in one line, and what stayed with Spark."""
+    """Print a query, its first rows, the comparison in one line, and what falls back to Spark."""
     console.rule(one.name)
     console.print(Syntax(sql.strip(), "sql", background_color="default", word_wrap=True))
     console.print(rows_table(result))

@@ -14,7 +14,7 @@ _RELIST = 1.0  # seconds after which processes are looked for again
 
 @dataclass(frozen=True)
 class Memory:
-    """Resident bytes without pages of files, which the system's file cache holds for all (the engine maps its input).
+    """Resident bytes without shared pages, such as those of mapped libraries, which all processes use together.
 
     Pages that forked workers share count once for each, so ``workers`` is an upper bound.
     """
@@ -39,7 +39,7 @@ def _own(process: psutil.Process) -> int:
 
 
 class Family:
-    """A process and everything below it at one time, by part: to look for it takes longer than to measure it again."""
+    """A process and its descendants. They are listed once and measured often, because listing takes longer."""
 
     def __init__(self, pid: int) -> None:
         self.listed = time.monotonic()
@@ -62,10 +62,10 @@ class Family:
 
 
 class MemorySampler:
-    """Samples in a thread and keeps the largest of each part.
+    """Samples memory in a thread, and records the maximum of the driver, the JVM, and the workers.
 
-    A process that is started during a run is met within a second, as a look through all processes of the machine takes
-    the thread that is timed 5 to 20 ms.
+    Processes are listed at most once per second, because that delays the thread that is timed by 5 to 20 ms. So a new
+    process may go unnoticed for a second.
     """
 
     def __init__(self, pid: int, interval: float = 0.1) -> None:

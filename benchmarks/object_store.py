@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.object_store --jars hadoop-aws.jar,... --data DIR --endpoint URL --bucket NAME``. A server on the same machine
 answers in a millisecond; for the delays of a real store, let the endpoint be a proxy that adds them, such as Toxiproxy with a
-latency of 30 ms and a bandwidth of 80 MB/s for each connection. ``--write`` stores the files only, by the server itself.
+latency of 30 ms and a bandwidth of 80 MB/s for each connection. ``--write`` only writes the files; for this run, let the
+endpoint be the server itself instead of the proxy.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Python functions between a scan and an aggregate, or of groups, Spark and the engine in turns.
 
-``python -m benchmarks.python_functions --data DIR``: ten million rows of Parquet; a pandas UDF, an Arrow-optimized UDF and a
-pickled UDF, each a sum by key of what it gives; a grouped aggregate UDF; ``applyInPandas`` after a join and an aggregate;
-``mapInArrow`` before an aggregate.
+``python -m benchmarks.python_functions --data DIR`` reads ten million rows of Parquet. The queries sum by key the results of a
+pandas UDF, an Arrow-optimized UDF, and a pickled UDF; others call a grouped aggregate UDF, ``applyInPandas`` after a join
+and an aggregate, and ``mapInArrow`` before an aggregate.
 """
 
 from __future__ import annotations

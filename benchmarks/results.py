@@ -23,7 +23,7 @@ class EngineResult:
     cold_seconds: the first run, which also is the compared one. warm_seconds: every run after it. first_seconds:
     first runs, each in a new process, if there were any.
     shuffle_bytes: written to shuffles by one warm run. memory: peak bytes of driver, JVM, workers while it ran.
-    decision: for our engine, what it took and why it left the rest.
+    decision: for our engine, the share of the plan that it ran, and why the other parts fell back to Spark.
     """
 
     status: Status
@@ -211,12 +211,11 @@ def _engine(record: dict[str, Any]) -> EngineResult:
 
 
 def merged(runs: Sequence[Results]) -> Results:
-    """Runs of the same queries in sessions of their own as one: warm runs put together, the largest memory, the median of
-    the first runs.
+    """Combine runs of the same queries in separate sessions: all warm runs, peak memory, the median of the cold runs.
 
-    What the JVM's compiler and collector make of a session differs from one to the next, so that a query of equal plans
-    may take 20 % longer on one engine in all runs of a session, and on the other in the next session's. ``unlike`` of
-    ``report.py`` says which runs do not belong together. ValueError for other engines or queries.
+    The JVM's compiler and garbage collector behave differently in each session. A query that runs with the same plan on
+    both engines may therefore be 20 % slower on one engine in all runs of a session, and on the other one in the next
+    session. Check with ``unlike`` of ``report.py`` that the runs are comparable. ValueError if queries or engines differ.
     """
     first = runs[0]
     shapes = {(run.engines, tuple(query.name for query in run.queries)) for run in runs}

@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 Difference = Callable[[pa.Table, pa.Table], "str | None"]
 Say = Callable[[str], None]
 
-_MOST_ROUNDS = 10  # times as many as asked for, where rounds are short
+_MOST_ROUNDS = 10  # upper limit of the rounds of short queries, as a multiple of ``runs``
 
 
 @dataclass(frozen=True)
 class Plan:
     """What to run. ``users``: how many at once share the session in a throughput test afterwards; 1 means none.
 
-    ``runs``: warm ones of a query and engine. ``seconds``: short queries of Spark and the engine are run more often, until
-    their warm runs have taken so long together, as medians of a few runs of 50 ms tell little. ``first``: the number of
-    first runs of a query on Spark and on the engine, each in a new process.
+    ``runs``: number of warm runs per query and engine. ``seconds``: short queries on Spark and the engine are repeated
+    until their warm runs have taken this long together, because the median of a few runs of 50 ms is unreliable.
+    ``first``: the number of first runs of a query on Spark and on the engine, each in a new process.
     """
 
     suite: Suite
@@ -158,12 +158,12 @@ def measure(
     difference: Difference,
     seconds: float = 0.0,
 ) -> dict[str, EngineResult]:
-    """One query: a first run of each engine, compared with Spark's answer, then ``runs`` more of each in turns.
+    """Run each engine once and compare its answer with Spark's, then time ``runs`` warm rounds.
 
-    Further rounds, ten times as many at most, as long as these have not taken ``seconds``.
+    If these rounds took less than ``seconds``, more follow, up to ``_MOST_ROUNDS * runs`` rounds in all.
 
-    Who goes first is drawn by lot, so that no engine always finds the caches another has filled or pays for the garbage
-    another left. An engine whose answer is wrong, or that fails, is not run again.
+    The engines alternate in a random order, so that no engine always finds the caches that another has filled, or
+    always pays for its garbage. An engine that fails or returns a wrong answer does not run again.
     """
     results: dict[str, EngineResult] = {}
     for engine in engines:
@@ -219,7 +219,7 @@ def _first_run(
 def _difference_without_limit(
     bare: Query, engine: Engine, engines: Sequence[Engine], difference: Difference
 ) -> str | None:
-    """Where rows tie at a LIMIT, any of them is right: the whole results must be equal then."""
+    """Compare the results without the LIMIT, because engines may return different rows of those that tie at it."""
     reference = next((one for one in engines if one.name == "spark"), None)
     if reference is None:
         return "the rows differ, and Spark is not here to compare the whole result without the LIMIT"

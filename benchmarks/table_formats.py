@@ -1,9 +1,11 @@
-"""The 22 queries derived from TPC-H over tables of Delta or Iceberg, or cached ones, Spark and the engine in turns.
+"""Times the 22 queries derived from TPC-H over Delta, Iceberg, or cached tables, alternating between Spark and the engine.
 
-``python -m benchmarks.table_formats delta --jars a.jar,b.jar --data DIR``: plain tables, tables of whose rows 5 % are deleted by
-deletion vectors or position deletes, and tables whose columns have other names in their files. The JARs must match the
-installed PySpark. ``cached --data DIR``: ``lineitem`` is in Spark's cache, the other tables are files. ``--runs 0`` measures nothing: it checks which queries run whole and equal, with ``when="always"`` and ``"auto"``.
-``--endpoint URL --bucket NAME`` stores the tables in a bucket of an S3 server such as moto; the JARs must then include hadoop-aws.
+``python -m benchmarks.table_formats delta --jars a.jar,b.jar --data DIR`` uses plain tables, tables in which deletion vectors
+or position deletes remove 5 % of the rows, and tables whose columns have other names in their files. The JARs must match the
+installed PySpark. ``cached --data DIR``: ``lineitem`` is in Spark's cache, the other tables are files. ``--runs 0``
+measures nothing: it checks which queries run whole and return equal rows, with ``when="always"`` and ``"auto"``.
+``--endpoint URL --bucket NAME`` stores the tables in a bucket of an S3 server such as moto; the JARs must then include
+hadoop-aws.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ SETTINGS = {
     "delta": {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        # of logs of a few entries; the default of 50 tasks for each table takes longer than many a query
+        # The logs have only a few entries. The default of 50 tasks per table would take longer than many queries.
         "spark.databricks.delta.snapshotPartitions": "2",
     },
     "iceberg": {

@@ -48,7 +48,7 @@ def register(spark: SparkSession, data: str | Path) -> None:
 
 
 def generate(out: str | Path, scale: float = 1.0) -> Path:
-    """Write ``<out>/<table>.parquet`` for the eight tables and return ``out``; done already means done."""
+    """Write ``<out>/<table>.parquet`` for the eight tables, unless they exist at this scale; return ``out``."""
     out = Path(out)
     manifest = out / "_tpch.json"
     options = {"scale": scale}

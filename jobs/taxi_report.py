@@ -54,7 +54,7 @@ def trips(spark: SparkSession, path: str) -> DataFrame:
     if format_ != "csv":
         return read_table(spark, TableSpec("tripdata", path, format_))
     expected = [column.split()[0] for column in COLUMNS.split(", ")]
-    # Spark matches a given schema to CSV columns by position: a file with another order must not get through
+    # Spark matches a given schema to CSV columns by position, so a file with another column order must be rejected
     there = spark.read.option("header", True).csv(path).columns
     for position, column in enumerate(expected):
         if position >= len(there) or there[position] != column:

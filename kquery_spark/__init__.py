@@ -99,7 +99,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _function(name: str) -> Any:
-    """SQL's functions as functions of columns: ``kq.max(kq.col("x"))``."""
+    """Return a SQL function that takes columns, as in ``kq.max(kq.col("x"))``; None if no function has this name."""
     if name.startswith("_"):
         return None
     from kquery_spark.frontends.dataframe import named_function

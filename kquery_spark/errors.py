@@ -1,4 +1,4 @@
-"""The errors users of kquery_spark can meet, each naming the thing that is wrong and what would be right."""
+"""The errors that kquery_spark raises. Each message says what is wrong and what would be right."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SerializationError(KQueryError):
 
 
 class UserFunctionError(KQueryError):
-    """A user-defined function raised an error or returned a wrong result; the message names both."""
+    """A user-defined function raised an error or returned a wrong result; the message names the function."""
 
 
 class VerifyError(KQueryError):

@@ -59,7 +59,10 @@ class Query:
     step: Step | None = None
 
     def without_limit(self) -> Query | None:
-        """The query without its last LIMIT, None when it has none: what decides where ties at the limit differ."""
+        """Return the query without its last LIMIT; None if it has none.
+
+        If rows tie at the limit, engines may return different ones. Then the results without the LIMIT are compared.
+        """
         bare = _LAST_LIMIT.sub("", self.sql.strip())
         if bare == self.sql.strip():
             return None

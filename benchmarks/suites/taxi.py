@@ -1,4 +1,7 @@
-"""The book's taxi query and five more, on CSV and on Parquet, with and without our optimizer."""
+"""Six queries over taxi trips, on CSV and on Parquet, each with and without the engine's optimizer rules.
+
+The first one, ``fares``, is the taxi query of the README.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The 99 queries derived from TPC-DS, data and strings from DuckDB's ``tpcds`` extension.
+"""The 99 queries derived from TPC-DS. Their data and SQL come from DuckDB's ``tpcds`` extension.
 
 The extension comes from PyPI (``duckdb-extension-tpcds``, in the version of ``duckdb``), so nothing is downloaded at run time.
 """
@@ -69,7 +69,7 @@ def _connect() -> Any:
 
 
 def generate(out: Path, scale: float) -> Path:
-    """Write ``<out>/<table>.parquet`` for the 24 tables and return ``out``; done already means done."""
+    """Write ``<out>/<table>.parquet`` for the 24 tables, unless they exist at this scale; return ``out``."""
     manifest = out / "_tpcds.json"
     if manifest.exists() and json.loads(manifest.read_text()) == {"scale": scale}:
         return out
@@ -99,7 +99,7 @@ def _queries() -> tuple[Query, ...]:
 
 
 def spark_dialect(text: str) -> str:
-    """DuckDB's text of a query in Spark's words: names in double quotes get backticks."""
+    """Convert DuckDB's SQL to Spark's dialect: identifiers in double quotes get backticks instead."""
     return text.replace('"', "`")
 
 

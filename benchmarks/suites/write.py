@@ -32,7 +32,7 @@ def write_once(
 
 
 def _write(path: Path, batches: Iterator[pa.Table]) -> None:
-    """A row group each, with page indexes, as Spark writes them."""
+    """Write each batch as one row group, with page indexes, as Spark does."""
     first = next(batches)
     with pq.ParquetWriter(path, first.schema, write_page_index=True) as writer:
         for batch in chain([first], batches):

@@ -126,7 +126,7 @@ class Explanation:
 
     @property
     def accelerated(self) -> bool:
-        """True if ``kquery_plan`` with ``when="auto"`` runs any part of the query in the engine."""
+        """True if the engine runs any part: one that ``kquery_plan`` chose, or would choose with ``when="auto"``."""
         return bool(self.chosen)
 
     @property

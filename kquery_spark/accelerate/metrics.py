@@ -29,7 +29,7 @@ def export_metrics(registry: CollectorRegistry | None = None) -> Callable[[], No
     functions of that package, such as ``start_http_server`` or ``push_to_gateway``.
 
     - ``kquery_queries_total{engine}``: planned queries, by how much of each the engine runs: ``whole``, ``part`` or
-    ``none``.
+      ``none``.
     - ``kquery_planning_seconds``: histogram of planning times.
     - ``kquery_actions_total{action, place, outcome}``: ``place`` is ``driver``, ``tasks`` or ``spark``; ``outcome`` is
       ``finished``, ``failed`` (an error was raised) or ``rescued`` (the engine failed, and Spark ran the action again).

@@ -17,6 +17,7 @@ def as_source_errors(failure: str) -> Iterator[None]:
 
     The packages do not validate damaged metadata: they raise KeyError, zlib.error, or their own errors, and Rust code
     panics.
+
     failure: the start of the message; it says what failed and names the table.
     """
     try:

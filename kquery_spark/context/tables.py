@@ -25,7 +25,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 def path_list(path: Paths) -> list[str]:
     """Return the paths as strings; raises SourceError if there are none, or for an argument of another type."""
     if not isinstance(path, str | os.PathLike | Sequence):
-        raise SourceError(f"a path is text or a list of strings, not {type_name(path)}")
+        raise SourceError(f"a path must be a string or a list of strings, not {type_name(path)}")
     many = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not many:
         raise SourceError("no path given")
@@ -61,12 +61,12 @@ def check_column(field: pa.Field, column: pa.ChunkedArray) -> None:
     """Raise SourceError for values that Spark's types cannot represent."""
     if pa.types.is_decimal256(field.type):
         raise SourceError(
-            f"column {field.name} is {field.type}; decimals have at most 38 digits: cast it before"
+            f"column {field.name} is {field.type}; decimals have at most 38 digits: cast it first"
         )
     if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
         try:
             column.cast(pa.timestamp("us", field.type.tz))
         except pa.ArrowInvalid:
             raise SourceError(
-                f"column {field.name} has parts of microseconds, which Spark's timestamps do not; round it before"
+                f"column {field.name} has nanoseconds, which Spark's timestamps cannot store; round it to microseconds"
             ) from None

@@ -119,7 +119,7 @@ class AggregateCall(Expr):
 
 
 def _sum_fits(dtype: pa.DataType) -> bool:
-    """Return whether the sum of any rows has a value: integers below bigint, floats, decimals with ten spare digits."""
+    """Return whether sums cannot overflow: for integers below bigint, floats, and decimals with ten spare digits."""
     if t.is_decimal(dtype):
         return bool(dtype.precision <= MAX_PRECISION - 10)
     return dtype in (t.BYTE, t.SHORT, t.INT) or t.is_fractional(dtype)

@@ -10,10 +10,10 @@ from kquery_spark.expr.traverse import substitute
 
 
 def finished(folded: HigherOrder, state: str, finish: Expr) -> Expr:
-    """What an expression of the last ``state`` gives of an AGGREGATE; NULL, whatever it says, where the array is NULL.
+    """Return ``finish`` with the column ``state`` replaced by the result of the fold; NULL if the array is NULL.
 
-    Raises Unsupported where the merge may raise an error and the finish lambda does not evaluate the state in every row:
-    Spark merges first, and raises the error.
+    Raises Unsupported if the fold can raise an error and the finish lambda does not evaluate the state in every row:
+    Spark always merges first, and so raises the error.
     """
     if can_raise(folded) and not _always_evaluates(finish, state):
         raise Unsupported(
@@ -34,6 +34,8 @@ def _always_evaluates(expr: Expr, name: str) -> bool:
         case Cast():
             return _always_evaluates(expr.child, name)
         case Call() if not expr.entry.lazy and not expr.entry.operator.connective:
+            # Spark evaluates the arguments in this order up to the first NULL, so those up to the first nullable
+            # argument are always evaluated.
             order = expr.entry.evaluation_order(len(expr.args)) or range(len(expr.args))
             evaluated = next((n for n, i in enumerate(order) if expr.args[i].nullable), len(order) - 1)
             return any(_always_evaluates(expr.args[i], name) for i in order[: evaluated + 1])

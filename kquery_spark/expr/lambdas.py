@@ -17,10 +17,12 @@ from kquery_spark.functions.registry import EvalMode, Nullability
 
 @dataclass(frozen=True)
 class HigherOrder(Expr):
-    """``function(arguments, lambda)``: a lambda of an element and, maybe, its position, or of a key and a value.
+    """``function(arguments, lambda)``: a lambda of an element and, optionally, its position, or of a key and a value.
 
-    ``body`` stands by itself: its columns are the ``parameters`` and ``inputs``, one for each of the ``captured`` columns
-    of the row. So whatever looks for the columns that an expression reads finds those of the row and no others.
+    ``body`` is not a child, and does not refer to columns of the row by their names. The columns of the row that it
+    uses are children, in ``captured``, and the body calls them by the names in ``inputs``. So ``columns_of`` finds the
+    columns of the row, and no parameters. For example, ``transform(a, x -> x + b)`` captures ``b`` under the name
+    ``captured 0``, and has the body ``x + captured 0``.
     """
 
     function: str
@@ -90,11 +92,11 @@ class HigherOrder(Expr):
     @property
     @override
     def children(self) -> tuple[Expr, ...]:
-        """The body is not one of them."""
+        """The arguments and the captured columns, but not the body, which does not refer to columns of the row."""
         return (*self.arguments, *self.captured)
 
     def with_body(self, body: Expr) -> HigherOrder:
-        """The same call with another body; this one where what it gives would be of another type."""
+        """Return the call with another body, or this call if the new body would change its type or nullability."""
         changed = replace(self, body=body)
         return changed if (changed.dtype, changed.nullable) == (self.dtype, self.nullable) else self
 

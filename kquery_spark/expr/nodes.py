@@ -96,7 +96,7 @@ class Literal(Expr):
         return hash(self._identity())
 
     def _identity(self) -> tuple[Any, pa.DataType]:
-        """0.0 is not -0.0, and NaN is NaN."""
+        """Return what ``==`` compares: floats as hexadecimal strings, so 0.0 differs from -0.0, and NaN equals NaN."""
         value = self.value
         return value.hex() if value.__class__ is float else value, self.type
 
@@ -174,7 +174,7 @@ class Call(Expr):
         rule = _NULLABLE.get(self.entry.nullable)
         if rule is not None:
             return rule(self)
-        # no generator, so that a chain of calls takes one frame of Python's stack a level
+        # A loop, not any(...), so that each level of nested calls takes only one frame of Python's stack.
         for arg in self.args:
             if arg.nullable:
                 return True
@@ -221,8 +221,8 @@ def _has_nullable_field(call: Call) -> bool:
     return record.nullable or record.dtype.field(name).nullable
 
 
-#: When a call may be NULL, by the ``nullable`` of its function; by ANY_ARGUMENT if an argument may be, or an error
-#: is NULL.
+#: Whether a call can be NULL, by the ``nullable`` of its function. ``Call.nullable`` itself handles ANY_ARGUMENT: an
+#: argument is nullable, or the mode turns errors into NULL.
 _NULLABLE: Final[Mapping[Nullability, Callable[[Call], bool]]] = {
     Nullability.NEVER: lambda call: False,
     Nullability.OTHER_REASONS: lambda call: True,
@@ -239,7 +239,7 @@ _NULLABLE: Final[Mapping[Nullability, Callable[[Call], bool]]] = {
 
 @dataclass(frozen=True)
 class Cast(Expr):
-    """Convert to another type; ``mode`` says what a value that does not fit does."""
+    """A conversion to another type. ``mode``: whether a value that does not fit raises, is NULL, or wraps around."""
 
     child: Expr
     to: pa.DataType

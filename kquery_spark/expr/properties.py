@@ -85,7 +85,7 @@ def chain(word: str, terms: list[Expr]) -> Expr:
     """AND or OR of the terms in order."""
     if len(terms) <= _MAX_CHAINED_TERMS:
         return reduce(lambda a, b: Call.of(word, a, b), terms)
-    # pairs, and pairs of them: what walks over expressions goes down only so deep
+    # Combine pairs, then pairs of pairs: a shallow tree, because functions that walk over expressions are recursive.
     while len(terms) > 1:
         pairs: list[Expr] = [Call.of(word, a, b) for a, b in zip(terms[::2], terms[1::2], strict=False)]
         terms = pairs + terms[2 * len(pairs) :]

@@ -32,10 +32,12 @@ _CURRENT = Literal(0, pa.int32())
 
 @dataclass(frozen=True)
 class Frame:
-    """Both bounds are inclusive. None is unbounded, 0 the current row (RANGE: with its peers), negative is preceding.
+    """The frame of a window function; both bounds are inclusive.
 
-    A RANGE bound other than 0 is a literal that can be added to the key: of its type for numbers, an int of days for
-    dates, a day-time interval for timestamps; with ``months`` an int of months for both of these.
+    A bound is None (unbounded), 0 (the current row; for RANGE, also its peers), negative (preceding) or positive
+    (following). A RANGE bound other than 0 is a literal that is added to the key: for numbers, one of the key's type;
+    for dates, an int of days; for timestamps, a day-time interval. With ``months``, it is an int of months for both
+    dates and timestamps.
     """
 
     unit: FrameUnit = FrameUnit.RANGE
@@ -71,7 +73,8 @@ def check_range(offset: Literal, dtype: pa.DataType) -> None:
         raise Unsupported(
             "a RANGE frame of a day or more over timestamps is supported in the time zone UTC only"
         )
-    # Spark gets to sums past the end of a type with the rows that follow only, and of short types they are likely
+    # If a key plus the offset overflows the type, Spark's result depends on the mode and on the rows that follow. Short
+    # types are declined here, because overflow is likely; for longer types, the operator checks the values.
     short = dtype in (t.BYTE, t.SHORT)
     if short or (t.is_decimal(dtype) and dtype.precision > NARROW_PRECISION):
         raise Unsupported(f"a RANGE frame with an offset over {t.spark_name(dtype)} is not supported")
@@ -91,7 +94,7 @@ def _has_clock_changes(dtype: pa.DataType) -> bool:
 
 
 def in_days(offset: Literal) -> Literal:
-    """A day-time interval, which must be of whole days, as what is added to dates."""
+    """Convert a day-time interval to the int of days that is added to dates; raises Unsupported for parts of a day."""
     days, rest = divmod(int(offset.value), DAY_MICROS)
     if rest:
         raise Unsupported(f"a RANGE frame over dates with the bound {offset} is not supported")
@@ -130,9 +133,9 @@ class WindowCall(Expr):
     ) -> WindowCall:
         """Build a call whose type the registry derives; raises PlanError for a wrong arity or argument type.
 
-        condition: FILTER (WHERE condition) of an aggregate. first_value and last_value have it as their second argument;
-        all other aggregates ignore rows whose arguments are NULL, so the others' arguments become NULL. Unsupported
-        where an argument may raise, as Spark evaluates it for the others too.
+        condition: the condition of FILTER (WHERE ...) of an aggregate. For first_value and last_value, it becomes the
+        second argument. All other aggregates ignore NULL arguments, so their arguments become NULL in the rows that the
+        condition excludes. Raises Unsupported if an argument can raise, because Spark evaluates it for these rows, too.
         """
         entry = window_function(name) or aggregate_function(name)
         is_frame_end = isinstance(entry, WindowFunction) and entry.is_frame_end

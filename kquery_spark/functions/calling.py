@@ -82,6 +82,11 @@ def _is_fixed_width(dtype: pa.DataType) -> bool:
 
 
 def _lift(entry: Function, args: Sequence[Vector], context: CallContext) -> Data | None:
+    """Run the kernel on the values of the only column's dictionary, and look up the result of each row.
+
+    Returns None if this is impossible or not cheaper: no column qualifies, its dictionary is longer than the column
+    or contains NULL, or the kernel raised an error, perhaps for an entry that no row refers to.
+    """
     columns = [i for i, a in enumerate(args) if not a.is_scalar]
     if len(columns) != 1 or not args[columns[0]].is_dictionary:
         return None

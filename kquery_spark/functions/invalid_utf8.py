@@ -1,6 +1,6 @@
 """Calls functions whose arguments contain strings that are not valid UTF-8.
 
-Most kernels require valid strings. ``registry.call`` checks the arguments of every function, unless its entry declares that
+Most kernels require valid strings. ``calling.call`` checks the arguments of every function, unless its entry declares that
 the kernel works on bytes (``InvalidUtf8.BYTES``). So neither sources nor casts have to validate strings. If an argument has
 malformed strings, the entry's rule decides: the call is declined, the strings are first decoded as in Java, or a Python
 function computes the result of each affected row, while the kernel computes the other rows.

@@ -206,7 +206,8 @@ class _Run:
         theirs = {part.raised or "", *(part.columns.every(part.position) if part.columns else ())}
         if ours in theirs:
             return CaseOutcome("both fail", ours or "")
-        # Errors of Java have no Spark error class. Any ExecutionError of the engine is accepted for them.
+        # Errors of Java have no Spark error class but a class name, which has lower-case letters. Any
+        # ExecutionError of the engine is accepted for them.
         of_java = not (part.raised or "").isupper() if ours else not all(map(str.isupper, theirs))
         if of_java and (ours or isinstance(answer, ExecutionError)):
             return CaseOutcome("both fail", ours or part.raised or "")

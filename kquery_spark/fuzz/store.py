@@ -19,8 +19,9 @@ from kquery_spark.sources.orc.source import orc_source
 from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.types import names as t
 
-# Spark skips row groups with -0.0 in their dictionaries where 0.0 is looked for, though it holds the two for equal, and
-# row groups whose statistics leave NaN out, which other writers than Spark write (docs/trust.md, "Known exceptions").
+# These turn off two kinds of row-group pruning that change Spark's answers (docs/trust.md, "Known exceptions"). By its
+# dictionary, Spark skips a row group with -0.0 when a filter requires 0.0, although it considers the two equal. By its
+# statistics, Spark skips a row group with NaN if the statistics ignore NaN, as those of other writers do.
 READER_OPTIONS = {"parquet.filter.dictionary.enabled": "false", "parquet.filter.stats.enabled": "false"}
 
 

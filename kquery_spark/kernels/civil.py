@@ -135,7 +135,7 @@ def year_text(year: int) -> str:
     """Format a year as Spark does: four digits, with a sign if there are more digits or if the year is negative."""
     if 0 <= year <= 9999:
         return f"{year:04d}"
-    return f"{'-' if year < 0 else '+'}{abs(year):04d}" if year < 0 else f"+{year}"
+    return f"-{abs(year):04d}" if year < 0 else f"+{year}"
 
 
 def date_strings(days: Int64s, mask: Any) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Group rows and aggregate each group."""
+"""Groups rows and aggregates each group."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kquery_spark.types import names as t
 
 @dataclass(frozen=True)
 class Aggregate(UnaryPlan):
-    """Output: the keys, then the aggregates. Without keys there is always exactly one row.
+    """Outputs the keys, then the aggregates. Without keys, it outputs exactly one row, even for no input rows.
 
     ``keys`` without ``aggregates`` is DISTINCT.
     """

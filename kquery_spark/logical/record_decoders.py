@@ -1,7 +1,8 @@
 """Provides the kernels of FROM_JSON and FROM_CSV, which read each string with the decoder of a file format.
 
-Functions are below the file formats, because decoders use casts. This is the lowest layer above both, and every process that
-has a plan imports it. The first call imports the decoder, because few queries need it.
+The package ``functions`` cannot import the file formats, because their decoders import its casts. ``logical`` is the
+lowest layer above both, and every process that has a plan imports it. So it sets these kernels when it is imported.
+Each kernel imports its decoder on the first call, because few queries need it.
 """
 
 from __future__ import annotations

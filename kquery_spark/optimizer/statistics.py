@@ -205,7 +205,10 @@ class Estimator:
         return max(left * right / divisor, 1.0)
 
     def _key_values(self, left: JoinSide, right: JoinSide, fewer_rows: float) -> float:
-        """Return the number of values of a join key on the side that has fewer. fewer_rows: the rows of the smaller side."""
+        """Return the number of distinct values of a join key, on the side that has fewer of them.
+
+        fewer_rows: the number of rows of the side that has fewer rows.
+        """
         counts = [count for count in (self.distinct(*left), self.distinct(*right)) if count]
         values = min(counts) if counts else fewer_rows
         # An Input has no statistics. The join is assumed to be that of a foreign key with a primary key, which has one value

@@ -37,7 +37,7 @@ def mix(values: UInt64s) -> UInt64s:
 
 
 def hash_vector(vector: Vector) -> UInt64s:
-    """Return one hash per row. All NULLs have the same hash. Of a dictionary, each entry is hashed once."""
+    """Return one hash per row. All NULLs have the same hash. For a dictionary, each entry is hashed only once."""
     check_key_type(vector.dtype)
     if vector.is_dictionary:
         data = vector.data

@@ -135,7 +135,7 @@ def coalesced(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Recor
 
 
 def one_batch(batches: Sequence[pa.RecordBatch], rows: int = 0) -> list[pa.RecordBatch]:
-    """Combine batches to one, or to full batches of ``rows`` rows (0: any number)."""
+    """Combine batches into one; with ``rows``, into full batches of that size (the last one can have fewer rows)."""
     if len(batches) == 1 and (not rows or batches[0].num_rows <= rows):
         return list(batches)
     table = pa.Table.from_batches(batches).combine_chunks()

@@ -75,6 +75,8 @@ class WorkerCache:
                 self._uses += 1
                 self._entries[key] = _Entry(value, size, self._uses)
                 self._locks.pop(key, None)
+                # Remove the least recently used values. The newest one stays even if it alone exceeds the limit:
+                # ``limit > 0`` counts as 1 entry. With the limit 0, it counts as 0, so nothing stays.
                 while len(self._entries) > (limit > 0) and self._held() > limit:
                     self._forget_one()
             return value

@@ -1,6 +1,6 @@
 """Divides the task time of a query among the nodes of its plan.
 
-The plan is cut at its exchanges into fragments. A stage ran the fragments that have a metric which its tasks updated. The
+The plan is cut at its exchanges into fragments. A stage ran a fragment if its tasks updated a metric of the fragment. The
 log does not say how a stage's time divides among its nodes, so the weights of ``factors`` decide. Example: a stage with 14
 task seconds ran a scan (weight 3) and an aggregate (weight 4), which get 6 and 8 seconds.
 """

@@ -56,6 +56,6 @@ FACTORS: Mapping[Kind, Factor] = MappingProxyType(
     }
 )
 
-#: The measured speed-up of a query by the expected one: nine in ten of the queries derived from TPC-H lie between these
+#: Measured speed-up / expected speed-up: for nine in ten of the queries derived from TPC-H, it is between these values
 #: (benchmarks/results/qualification-tpch-sf1.json).
 SPEED_UP_ERROR = (0.58, 2.4)

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 # Reasons why an option or a setting does not affect the rows of a scan.
-LISTING = "chooses files, which Spark has listed by the time the engine plans"
+LISTING = "selects files, and Spark lists them before the engine plans"
 WRITING = "read by writers only"
-INFERENCE = "read when a schema is inferred, which a relation has by then"
-SKIPPING = "decides what Spark skips unread, and not which rows pass"
-IGNORED = "not read: tables have it only for Hive"
+INFERENCE = "affects only schema inference, which is complete before the engine plans"
+SKIPPING = "decides which data Spark skips without reading it, not which rows it returns"
+IGNORED = "not read: only Hive uses this table property"
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,8 @@ class LineSource(Source):
     def sample_parts(self, split: Split, count: int) -> list[Split]:
         """Return short byte ranges, spread over the split because lines are often in the order of a key, such as the time.
 
-        A file that must be read as a whole has a sample only if it is small and not compressed.
+        With ``whole_files``, a file is one batch, so it is sampled only if it is small and not compressed. Otherwise a
+        compressed file is one part, and only its first batch is read.
         """
         start, length = split.pieces
         compressed = is_compressed(self.files[split.file].path)

@@ -1,4 +1,4 @@
-"""Numbers that are counted, not read: Spark's ``range``."""
+"""The source of Spark's ``range``, whose numbers are generated instead of read."""
 
 from __future__ import annotations
 

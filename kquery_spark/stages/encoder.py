@@ -98,7 +98,8 @@ class Encoder:
         if depth >= refs.MAX_DEPTH:
             raise SerializationError(f"the plan is nested more than {refs.MAX_DEPTH} deep")
         if layout == 0:
-            # Equal lists are written once. Empty lists and partition values of files occur many times.
+            # Equal lists are written once. Empty lists and partition values of files occur many times. If
+            # ``setdefault`` returns the number of an older object, an equal list is already written.
             same = (refs.OBJECT, tuple(references))
             reference = self._seen.setdefault(same, self._count << 4 | refs.OBJECT)
             if reference >> 4 < self._count:

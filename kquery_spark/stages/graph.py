@@ -155,7 +155,7 @@ def reads(plan: PhysicalPlan) -> list[str]:
 
 
 def _scans(plan: PhysicalPlan, replicated: bool = True) -> list[ScanExec]:
-    """Return the scans of a plan. Without ``replicated``, leave out those below a ReplicateExec, read by every task."""
+    """Return the scans of a plan. Without ``replicated``, omit those below a ReplicateExec, which every task reads."""
     if isinstance(plan, ReplicateExec) and not replicated:
         return []
     if isinstance(plan, ScanExec):

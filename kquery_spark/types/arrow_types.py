@@ -1,4 +1,4 @@
-"""The types that Spark gives to Arrow's types: views, large and unsigned types, and dictionaries are read as plain ones."""
+"""Maps Arrow types to Spark types: views, large types and dictionaries become plain, unsigned integers become wider."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNSIGNED = {
 
 
 def is_any(dtype: pa.DataType, tests: tuple[TypeTest, ...]) -> bool:
-    """Return whether the type is one of some kinds."""
+    """Return whether any of the tests accepts the type."""
     return any(test(dtype) for test in tests)
 
 
@@ -74,7 +74,11 @@ def _no_spark_type(dtype: pa.DataType) -> Unsupported:
 
 
 def cast_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """``table.cast(schema)``, also where an older pyarrow casts no nullable field of a struct to one that is not."""
+    """Cast a table to a schema.
+
+    Older releases of pyarrow cannot cast a nullable struct field to one that is not nullable. Then the table is cast to
+    nullable fields, and the result is reinterpreted with the types of the schema.
+    """
     try:
         return table.cast(schema)
     except pa.ArrowTypeError:

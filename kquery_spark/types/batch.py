@@ -68,7 +68,7 @@ class Batch:
 
     @classmethod
     def from_arrow(cls, batch: pa.RecordBatch, schema: pa.Schema) -> Batch:
-        """Take Arrow data with the same columns by position into the engine's forms."""
+        """Convert an Arrow batch with the same columns, by position, to the engine's physical forms."""
         columns = tuple(from_arrow(f.type, batch.column(i)).data for i, f in enumerate(schema))
         return cls(schema, columns, batch.num_rows)
 
@@ -91,7 +91,7 @@ def concat(schema: pa.Schema, batches: Sequence[Batch]) -> Batch:
 
 
 def pick(batch: Batch, rows: Int64s) -> Batch:
-    """Rows by number; nearly all of them by mask, which copies runs instead of single values."""
+    """Select rows by position. For more than half of the rows a mask is used, which copies runs instead of values."""
     if len(rows) > 0.5 * batch.num_rows:
         flags = np.zeros(batch.num_rows, np.bool_)
         flags[rows] = True
@@ -129,9 +129,9 @@ def run_in_parts(
 
 
 def coalesced(batches: Iterable[Batch], rows: int, nbytes: float = math.inf) -> Iterator[Batch]:
-    """Small batches assembled until they have ``rows`` rows or ``nbytes`` bytes, so that per-batch costs stay small.
+    """Concatenate small batches until they have ``rows`` rows or more than ``nbytes`` bytes, to reduce per-batch costs.
 
-    A batch that is large enough goes out as it is.
+    A batch that has ``rows`` rows by itself is yielded unchanged.
     """
     held: list[Batch] = []
     held_rows = held_bytes = 0
@@ -159,9 +159,10 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def concat_arrays(dtype: pa.DataType, arrays: list[pa.Array]) -> pa.Array:
-    """Concatenate one column's pieces: narrow with wide decimals, dictionaries with other dictionaries.
+    """Concatenate the pieces of one column, which may have different physical forms.
 
-    Nested ones may differ in what can be NULL within them.
+    Narrow and wide decimals, dictionary-encoded and plain strings, and dictionaries with different values can be mixed.
+    Nested pieces may differ in the nullability of their fields.
     """
     kinds = {a.type for a in arrays}
     if len(kinds) > 1:
@@ -181,7 +182,7 @@ def _of_one_form(dtype: pa.DataType, arrays: list[pa.Array]) -> list[pa.Array]:
 
 
 def _with_one_dictionary(arrays: list[pa.Array]) -> list[pa.Array]:
-    """Arrays over the same dictionary; decoded where their dictionaries are large together for so few rows."""
+    """Unify the dictionaries of arrays, or decode the arrays if the dictionaries are large relative to the rows."""
     first = arrays[0].dictionary
     if all(a.dictionary is first or a.dictionary.equals(first) for a in arrays[1:]):
         return arrays

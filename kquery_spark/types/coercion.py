@@ -14,7 +14,7 @@ _ORDER: Final = (t.BYTE, t.SHORT, t.INT, t.LONG, t.FLOAT, t.DOUBLE)
 
 
 def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """The type both sides are cast to before they meet, or None when there is none.
+    """The type to which both operands are cast, or None if they have no common type.
 
     Follows Spark's ANSI type coercion: integer with float gives double, anything with a string takes the
     other side's type (bigint for integers and double for fractional numbers), date with timestamp gives timestamp.
@@ -34,7 +34,7 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
 
 def as_floats(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    """Types that have to meet outside ANSI mode: integers beside floats become floats there, and not doubles."""
+    """Replace integer types by FLOAT if FLOAT is among the types: without ANSI mode their common type is not double."""
     if t.FLOAT not in types:
         return types
     return [t.FLOAT if t.is_integral(dtype) else dtype for dtype in types]
@@ -58,7 +58,7 @@ def _common_list(left: pa.ListType, right: pa.ListType) -> pa.DataType | None:
 
 
 def _common_map(left: pa.MapType, right: pa.MapType) -> pa.DataType | None:
-    """Maps of one key type: a key that a cast makes NULL or equal to another would be no key any more."""
+    """Maps need the same key type, because a cast could make keys NULL or equal to each other."""
     value = _common_field("value", left.item_field, right.item_field)
     if left.key_type != right.key_type or value is None:
         return None
@@ -78,7 +78,7 @@ def _common_struct(left: pa.StructType, right: pa.StructType) -> pa.DataType | N
 
 
 def _common_field(name: str, left: pa.Field, right: pa.Field) -> pa.Field | None:
-    """The field for values of both; it may be NULL, too, where the cast of a string to another type may give NULL."""
+    """The common field. It is also nullable if strings are cast to another type, because that cast may give NULL."""
     dtype = common_type(left.type, right.type)
     if dtype is None:
         return None

@@ -8,8 +8,8 @@ from kquery_spark.types import names as t
 
 
 def relabeled(array: pa.Array, dtype: pa.DataType) -> pa.Array:
-    """An array as one of a type that differs from its own in labels only; fields of NULL structs become NULL."""
-    if array.type.equals(dtype, check_metadata=True):  # which compares names of elements, too
+    """Convert an array to a type that differs from its own in labels only; fields of NULL structs become NULL."""
+    if array.type.equals(dtype, check_metadata=True):  # check_metadata also compares the names of elements
         return array
     if not t.is_nested(dtype):
         return array.cast(dtype)

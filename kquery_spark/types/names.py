@@ -21,14 +21,14 @@ DATE: Final = pa.date32()
 TIMESTAMP_NTZ: Final = pa.timestamp("us")
 DAY_TIME: Final = pa.duration("us")
 YEAR_MONTH: Final = pa.duration("s")
-"""An interval of years and months: its count is months, not seconds. Arrow has no kernels for its own type of these."""
+"""An interval of years and months. It counts months, not seconds: Arrow has no kernels for its own interval type."""
 TIME: Final = pa.time64("ns")
-"""A time of day, in nanoseconds as Spark has it; of up to six decimals of a second, which its type in Spark says."""
+"""A time of day in nanoseconds, as in Spark. Its Spark type, ``time(6)``, has up to six decimals of a second."""
 INTERVAL_STORAGE: Final = {DAY_TIME: LONG, YEAR_MONTH: INT}
-"""The integers in which Spark and its files keep intervals: counts of microseconds and of months."""
+"""The integer types in which Spark and its files store intervals, as counts of microseconds and of months."""
 
 VARIANT: Final = pa.struct([pa.field("__variant_value", BINARY), pa.field("__variant_metadata", BINARY)])
-"""A variant in Spark's own encoding. Its fields are called so that no struct of a query is taken for one."""
+"""A variant in Spark's own encoding. The field names are so unusual that no struct of a query looks like a variant."""
 
 _NAMES: Final = {
     NULL: "void",
@@ -125,7 +125,7 @@ def is_interval(dtype: pa.DataType) -> bool:
 
 
 def has_long_counts(dtype: pa.DataType) -> bool:
-    """Return whether values are counts in 64 bits underneath: timestamps, intervals and times of day."""
+    """Return whether values are stored as 64-bit counts: timestamps, intervals and times of day."""
     return bool(pt.is_timestamp(dtype)) or is_interval(dtype) or bool(dtype == TIME)
 
 
@@ -145,7 +145,7 @@ def is_nested(dtype: pa.DataType) -> bool:
 
 
 def nullable_within(dtype: pa.DataType) -> pa.DataType:
-    """The type with everything inside nullable, as Spark takes what files say and as its rows may be."""
+    """Make all nested fields nullable: Spark ignores the nullability that files declare, and any value may be NULL."""
     if pa.types.is_struct(dtype):
         return pa.struct([pa.field(f.name, nullable_within(f.type)) for f in dtype])
     if pa.types.is_map(dtype):
@@ -164,7 +164,7 @@ def has_distinct_fields(dtype: pa.DataType) -> bool:
 
 
 def parts_of(dtype: pa.DataType) -> list[pa.DataType]:
-    """The types that a nested type is made of; the entries of a map are no part of it."""
+    """The types of the direct children of a nested type; for a map, its key and item types instead of the entries."""
     if pa.types.is_map(dtype):
         return [dtype.key_type, dtype.item_type]
     return [dtype.field(i).type for i in range(dtype.num_fields)] if is_nested(dtype) else []

@@ -50,7 +50,10 @@ def row_bytes(array: pa.Array) -> Counts:
 
 
 def reserve_gather(columns: Iterable[pa.Array], rows: Any) -> None:
-    """Before ``column.take(rows)`` of each column, where rows (numpy or Arrow) may repeat; NULL or below 0: no row."""
+    """Reserve memory before ``column.take(rows)`` of each column.
+
+    rows: numpy or Arrow indices, which may repeat; NULL and negative indices stand for no row.
+    """
     control = bounding_control()
     if control is None:
         return
@@ -72,7 +75,7 @@ def reserve_gather(columns: Iterable[pa.Array], rows: Any) -> None:
 
 
 def reserve_repeats(values: Sequence[Any], length: int) -> None:
-    """Before single values (pa.Scalar) among these are repeated or combined with each of ``length`` rows."""
+    """Reserve memory before each pa.Scalar among ``values`` is repeated for, or combined with, ``length`` rows."""
     control = bounding_control()
     if control is not None:
         control.reserve(length * sum(map(_scalar_bytes, values)))
@@ -164,7 +167,7 @@ def _is_variable(dtype: pa.DataType) -> bool:
 
 
 def fixed_bytes(dtype: pa.DataType) -> int:
-    """Bytes that a value takes at least in an array; for strings and nested values those of an offset."""
+    """The minimum number of bytes of a value in an array; for strings and nested values, the bytes of an offset."""
     if pa.types.is_dictionary(dtype):
         return 4
     try:

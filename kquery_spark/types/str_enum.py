@@ -10,7 +10,7 @@ else:
     from enum import Enum
 
     class StrEnum(str, Enum):
-        """Members are strings, and print as these."""
+        """An enum whose members are strings; ``str`` returns the value."""
 
         __str__ = str.__str__
 

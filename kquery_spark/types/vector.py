@@ -26,7 +26,7 @@ from kquery_spark.types.sizes import check_elements, check_string_bytes, reserve
 
 Int64s = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-_MAX_COMPARED_CODES = 4  # comparing with each costs less than looking every row up
+_MAX_COMPARED_CODES = 4  # comparing with each is cheaper than a lookup for every row
 _LOWEST = np.int64(-(2**63))
 Data = Any  # pa.Array or pa.Scalar; pyarrow ships no types
 
@@ -225,7 +225,7 @@ def to_spark(data: pa.Array) -> pa.Array:
 
 
 def from_arrow(dtype: pa.DataType, data: Data) -> Vector:
-    """Take a column as a file or a user has it into the engine's forms (views and large types become plain)."""
+    """Convert a column of a file or of a user to the engine's physical forms (views and large types become plain)."""
     kind = data.type
     if pa.types.is_decimal(dtype):
         if not pa.types.is_decimal128(kind) or kind.scale != dtype.scale:

@@ -35,7 +35,7 @@ def ordered_columns(planned: PlannedQuery) -> tuple[int, ...]:
 
 
 def ambiguity_reason(planned: PlannedQuery) -> str | None:
-    """Return a sentence that says why the query has more than one right answer; None if it has only one."""
+    """Return a sentence that says why the query may have several right answers; None if it has only one."""
     if planned.root is None:
         return None
     if any(node.cls in _NONDETERMINISTIC_CLASSES for node in planned.root.walk_all()):
@@ -43,7 +43,7 @@ def ambiguity_reason(planned: PlannedQuery) -> str | None:
     if any(node.fields.get("udfDeterministic") is False for node in planned.root.walk_all()):
         return "The query calls a nondeterministic function, so two runs may differ."
     if any(_limits(node) for node in planned.root.walk_all()):
-        return "The query has a LIMIT without a total order, so several answers are correct."
+        return "The query has a LIMIT. Unless its ORDER BY is total, several answers are correct."
     return None
 
 

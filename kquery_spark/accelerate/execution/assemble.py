@@ -37,7 +37,8 @@ def assemble(
     if its tables may have changed.
 
     Two DataFrames are built lazily. The one with ``shared_sort=True`` is for actions and writes, which preserve the order of
-    the tasks, so several tasks may share the last sort. The other one is for further Spark operations, which may not.
+    the tasks, so several tasks may share the last sort. The other one is for further Spark operations. These may
+    reorder the rows of different tasks, so a single task sorts.
     """
     if not parts:
         return planned.frame

@@ -77,7 +77,10 @@ class Execution(FrameRows):
     @property
     @override
     def base_frame(self) -> DataFrame:
-        """The DataFrame for further Spark operations; an ordered result is in one task, whose order they preserve."""
+        """The DataFrame for further Spark operations.
+
+        An ordered result is in one task, because these operations do not preserve the order of several tasks.
+        """
         if self._base_frame is None:
             self._base_frame = with_sources(self.placement.any_order(), self.original)
         return self._base_frame
@@ -91,7 +94,8 @@ class Execution(FrameRows):
     def attempt(self, action: str, engine: Callable[[], R], spark: Callable[[], R]) -> R:
         """Return the result of ``engine`` or, if it fails and the action may run again, of ``spark``.
 
-        After ``spark.stop()`` only Spark runs the action, and raises its error: the engine in the driver could still answer.
+        After ``spark.stop()``, only Spark runs the action, so that it raises its error. The engine in the driver
+        could still return a result.
         """
         if is_stopped(self.original.sparkSession):
             return spark()

@@ -69,7 +69,10 @@ class Part:
         return bool(_exceeding) and hash(self.compiled.optimized) in _exceeding
 
     def remember_exceeds_driver(self) -> None:
-        """Record that this query exceeds the driver, because under ``kq.enable`` every action plans its query again."""
+        """Record that this query exceeded the driver's limits.
+
+        Under ``kq.enable``, every action plans its query again; ``exceeds_driver`` then finds this record.
+        """
         _exceeding[hash(self.compiled.optimized)] = None
         if len(_exceeding) > _MAX_REMEMBERED_PLANS:
             _exceeding.pop(next(iter(_exceeding)), None)

@@ -29,7 +29,7 @@ from kquery_spark.runtime.spark.probe import worker_problem, workers_have_hdfs_c
 from kquery_spark.spark_bridge.relations.catalog_snapshot import CatalogSnapshot, SparkPlan
 
 Renew = Callable[[], PlacedQuery | DataFrame]
-"""Plans a query again whose tables may have changed; returns a DataFrame if Spark runs it."""
+"""Plans a query again because its tables may have changed; returns a DataFrame if Spark runs the query."""
 
 
 @dataclass(frozen=True)

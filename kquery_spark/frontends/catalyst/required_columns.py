@@ -31,7 +31,8 @@ _PASSING = frozenset(
 )
 # Nodes above which the partitioning of the rows below is not observable. A global Sort is another.
 _REDISTRIBUTING = frozenset({"Aggregate", "Join", "Window", "Distinct"})
-# Nodes whose work users distribute over tasks by the partitioning below them.
+# Nodes that call Python functions. Users repartition the rows below them to distribute these calls over tasks, so such
+# a repartitioning must not be removed.
 _CALLING = frozenset({"BatchEvalPython", "ArrowEvalPython", "BatchEvalPythonUDTF", "ArrowEvalPythonUDTF"})
 # Nodes that depend on the partitioning too; they read all columns and pass none through.
 _MAPPING = frozenset(

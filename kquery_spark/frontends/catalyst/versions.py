@@ -149,7 +149,7 @@ def answered_otherwise(settings: SessionSettings) -> Mapping[str, str]:
     reasons: dict[str, str] = {}
     for call in _changes(settings.version):
         if call.concerns is None:
-            reasons |= {cls: f"{call.reason}, so {cls} stays with it" for cls in call.classes}
+            reasons |= {cls: f"{call.reason}, so {cls} falls back to Spark" for cls in call.classes}
     policy = _time_parser(settings)
     if policy not in (None, EXCEPTION):
         reason = f"patterns of times are not supported while {TIME_PARSER} is {policy}"

@@ -16,7 +16,7 @@ from kquery_spark.frontends.sql.printer import to_sql
 
 __all__ = ["MAX_DEPTH", "parse_expression", "parse_query", "parse_type", "to_sql"]
 
-#: How deep a tree may get; long chains of one operator (``a || b || c``) count too, AND and OR do not.
+#: The maximum depth of a syntax tree. Each operator of a chain (``a || b``) adds a level; chains of AND or OR are flat.
 MAX_DEPTH = 250
 
 N = TypeVar("N", bound=Node)
@@ -42,10 +42,10 @@ def _parse(sql: str, rule: Callable[[Parser], N]) -> N:
     try:
         tree = rule(parser)
     except RecursionError:
-        # If the caller's stack is deep already, Python's limit comes before the guard on nesting.
+        # If the caller's stack is already deep, Python's recursion limit is reached before the parser's nesting limit.
         raise SqlError("this is nested too deeply", sql, parser.token.pos) from None
     parser.expect_end()
     for node, depth in walk(tree):
         if depth > MAX_DEPTH:
-            raise SqlError(f"this is deeper than {MAX_DEPTH} operators", sql, node.pos)
+            raise SqlError(f"this is nested too deeply: more than {MAX_DEPTH} operators", sql, node.pos)
     return tree

@@ -1,4 +1,4 @@
-"""Interval literals in every spelling Spark has, to months or microseconds and back."""
+"""Converts interval literals, in every syntax that Spark has, to months or microseconds, and prints them as SQL."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIELD_OF = {"WEEK": "DAY", "MILLISECOND": "SECOND", "MICROSECOND": "SECOND"}
 _NUMBER = re.compile(r"\s*([+-]?)\s*(\d*)(?:(\.)(\d*))?\s*", re.ASCII)
 _TEXT_ITEM = re.compile(r"\s*([+-]?\s*(?:\d+(?:\.\d*)?|\.\d+))\s+([a-zA-Z]+)(?=\s|$)", re.ASCII)
 _YEAR_TO_MONTH = re.compile(r"\s*([+-]?)(\d+)-(\d+)\s*", re.ASCII)
-# What each field looks like and the text between it and the one before.
+# The pattern of each field's digits; `_pattern` adds the separators between fields.
 _FIELD_PATTERN = {
     "DAY": r"(?P<DAY>\d+)",
     "HOUR": r"(?P<HOUR>\d+)",
@@ -37,7 +37,7 @@ _FIELD_LIMIT = {"HOUR": 24, "MINUTE": 60, "SECOND": 60}
 
 
 class BadInterval(ValueError):
-    """An interval that means nothing; the text says why."""
+    """Raised for an invalid interval; the message gives the reason."""
 
 
 def unit_of(word: str) -> str | None:
@@ -126,7 +126,7 @@ def _pattern(fields: Sequence[str]) -> str:
 
 
 def _fraction_micros(digits: str) -> int:
-    """The microseconds of a fraction of a second; what is finer is cut off, as in Spark."""
+    """The microseconds of a fraction of a second; further digits are truncated, as in Spark."""
     return int(digits.ljust(6, "0")[:6])
 
 

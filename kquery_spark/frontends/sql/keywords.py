@@ -1,9 +1,9 @@
-"""Operators, and which words the parser must not take for a name, and where.
+"""Operators, and the words that the parser does not accept as names in certain positions.
 
-Spark's default (non-ANSI) mode reserves nothing, and its grammar finds out by unlimited lookahead whether
-``from`` is a clause or a column. We decide with a token or two of lookahead instead, so a handful of words
-can be a bare column name or an implicit alias only in backticks; being stricter than Spark there gives an
-error with a position, never another meaning.
+Spark's default (non-ANSI) mode reserves no words: its grammar decides by unlimited lookahead whether ``from`` starts a
+clause or is a column. Our parser looks only one or two tokens ahead, so a few words need backticks as a column name or
+as an alias without AS. Where the parser is stricter than Spark, it raises an error with a position; it never gives a
+query another meaning.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OPERATOR_WORDS = frozenset(
     SELECT""".split()  # noqa: SIM905
 )
 
-#: Words that start the next clause, so an alias without AS only when what follows cannot be that clause.
+#: Words that start a clause. Such a word is an alias without AS only if the token after it cannot continue the clause.
 CLAUSE_WORDS = (
     frozenset(
         "FROM WHERE HAVING QUALIFY LIMIT OFFSET".split()  # noqa: SIM905
@@ -71,14 +71,14 @@ OPERATORS = {
     "DIV": 100,
 }
 
-#: Statements Spark has and this frontend does not, for a clear message.
+#: The first words of statements that Spark supports and this frontend does not; used for a clear error message.
 STATEMENT_WORDS = frozenset(
     """ADD ALTER ANALYZE BEGIN CACHE CALL CLEAR COMMENT COMMIT CREATE DECLARE DELETE DESC DESCRIBE
     DROP EXECUTE EXPLAIN EXPORT GRANT IMPORT INSERT LIST LOAD LOCK MERGE MSCK REFRESH RENAME
     REPAIR REPLACE RESET REVOKE ROLLBACK SET SHOW START TRUNCATE UNCACHE UNLOCK UPDATE USE""".split()  # noqa: SIM905
 )
 
-#: Words the expression parser may read as something else than a name: the printer puts these in backticks.
+#: Words that the expression parser may not read as names; the printer puts names that equal them in backticks.
 QUOTED_WHEN_PRINTED = (
     NOT_A_COLUMN
     | SET_OPERATORS

@@ -1,4 +1,4 @@
-"""Expressions and types back to SQL; part of the printer."""
+"""The part of the printer that converts expressions and types to SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The printer: a tree back to SQL that parses to the same tree."""
+"""The printer: converts a syntax tree to SQL that parses to the same tree."""
 
 from __future__ import annotations
 

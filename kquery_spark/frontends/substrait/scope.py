@@ -92,7 +92,7 @@ class Scope:
         if steps == 0:
             return self.column(index)
         if self.outer is None:
-            raise SubstraitError("an outer reference that is not in a subquery")
+            raise SubstraitError("an outer reference is not in a subquery")
         return self.outer.column(self.outer.scope.outer_column(steps - 1, index))
 
 

@@ -74,7 +74,8 @@ def encode_registers(vector: Vector, length: int, precision: int) -> Int64s:
 def _code(hashes: npt.NDArray[np.uint64], precision: int) -> Int64s:
     register = (hashes >> np.uint64(64 - precision)) | np.uint64(1 << precision)
     rest = (hashes << np.uint64(precision)) | np.uint64(1 << (precision - 1))
-    # the second highest bit is cleared, so that as a double it is not rounded up to the next power of two
+    # The position of the highest bit is the exponent of the double. Clearing the bit below it keeps the conversion from
+    # rounding up to the next power of two.
     highest_ranks = ((rest & ~(rest >> np.uint64(1))).astype(np.float64).view(np.int64) >> 52) - 1023
     return (register.view(np.int64) << _RANK_BITS) | (64 - highest_ranks)
 
@@ -85,7 +86,11 @@ def precision_of_codes(register_codes: Int64s) -> int:
 
 
 def highest_ranks(ids: Int64s, register_codes: Int64s, groups: int) -> tuple[Int64s, Int64s]:
-    """Return the highest code of each register of each group, sorted by group."""
+    """Return the highest code of each register of each group, sorted by group.
+
+    A key is the group followed by the code without its leading 1. If an array of all registers of all groups is small
+    enough, it collects the highest ranks. Otherwise the keys are sorted: the last one of each register is the highest.
+    """
     if not len(register_codes):
         return ids, register_codes
     bits = precision_of_codes(register_codes)

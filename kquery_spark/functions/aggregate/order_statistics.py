@@ -17,7 +17,7 @@ _ARRAY_OF_DOUBLES = pa.list_(pa.field("element", t.DOUBLE, False))
 
 
 _INTERPOLATION = VersionChange(
-    "interpolates percentiles otherwise: between -inf and a number to -inf, not NaN"
+    "interpolates percentiles differently: between -inf and a number, it returns -inf, not NaN"
 )
 
 

@@ -15,7 +15,7 @@ register_aggregate(
         2,
         changes=(
             VersionChange(
-                "takes its arguments for each other where one is constant",
+                "swaps its arguments if one of them is constant",
                 since=(4, 2),
                 patches=((3, 5, 9), (4, 0, 4), (4, 1, 2)),
             ),

@@ -17,9 +17,12 @@ from kquery_spark.types import names as t
 CONTEXT = decimal.Context(prec=400, Emax=999999, Emin=-999999)
 
 
+# Numbers below these have few significant bits, and their digits depend on the version of Java.
 _TINY = 5e-324 * 1024
 _TINY_SINGLE = float(np.float32(1e-45)) * 1024
 
+# ``FloatingDecimal.insignificantDigitsNumber`` of Java 17: the number of last digits that it rounds to zeros, by the
+# number of bits (minus two) that a whole number has beyond the precision of its type.
 _INSIGNIFICANT = (
     0,
     0,

@@ -161,6 +161,7 @@ def _holds_all(source: pa.DataType, target: pa.DataType) -> bool:
     return bool(target.precision - target.scale >= digits - scale and target.scale >= scale)
 
 
+# The precision of the decimal type that Spark uses for each integer type; for bigint, one more than its values need.
 _INTEGRAL_DIGITS = {t.BYTE: 3, t.SHORT: 5, t.INT: 10, t.LONG: 20}
 
 
@@ -179,7 +180,7 @@ def _up_cast(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _up_casts_time(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether the target holds every time of the source, or the source is bigint and the target timestamp."""
+    """Return whether the target holds every time of the source, or the cast is between bigint and timestamp."""
     if pa.types.is_timestamp(target) and (pa.types.is_timestamp(source) or source == t.DATE):
         return True
     return {family(source), family(target)} == {"integral", "timestamp"} and t.LONG in (source, target)
@@ -247,9 +248,8 @@ def cast(vector: Vector, target: pa.DataType, mode: EvalMode, tz: str, num_rows:
         check_cast(vector.dtype, target)
         raise AssertionError
     if vector.dtype == t.STRING and target != t.BINARY and not is_valid(vector.data):
-        vector = Vector(
-            t.STRING, replace_malformed(vector.data)
-        )  # a malformed string is not a number or time, and with U+FFFD instead of the malformed bytes it is not either
+        # A malformed string is never a valid number or time, not even with U+FFFD in place of the malformed bytes.
+        vector = Vector(t.STRING, replace_malformed(vector.data))
     if vector.is_scalar:
         one = Vector(vector.dtype, pa.repeat(vector.data, 1))
         return Vector(target, kernel(one, CallContext(target, mode, tz, 1))[0])

@@ -10,7 +10,7 @@ from kquery_spark.functions.registry import CallContext, EvalMode
 
 
 def in_mode(fn: Callable[..., Any], context: CallContext) -> Callable[..., Any]:
-    """``fn``, which gives None instead of raising in TRY mode."""
+    """Return ``fn``; in TRY mode, wrapped so that it returns None instead of raising an ExecutionError."""
     if context.mode is not EvalMode.TRY:
         return fn
 

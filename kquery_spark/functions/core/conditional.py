@@ -70,7 +70,7 @@ def to_one_type(forms: list[Data], dtype: pa.DataType) -> list[Data]:
     if not t.is_nested(dtype):
         return forms
     kinds = [form.type for form in forms]
-    # the string of a map's type does not say what can be NULL, types are equal whatever their elements are called
+    # Both tests are necessary: the string of a map type omits nullability, and == ignores the names of elements.
     if all(kind == kinds[0] and str(kind) == str(kinds[0]) for kind in kinds[1:]):
         return forms
     return [form.cast(_nullable(dtype)) for form in forms]

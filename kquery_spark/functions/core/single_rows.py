@@ -29,7 +29,8 @@ def _at_most_one(args: Sequence[Vector], context: CallContext) -> Data:
     return pa.repeat(pa.scalar(True), context.num_rows)
 
 
-# Numbers of rows, NULL for none; a filter by it lets all rows through or raises.
+# The argument is the subquery's number of rows for each outer row, NULL if it has none. The function is a filter that
+# passes all rows or raises an error.
 register_internal(
     Function(
         "at_most_one_row",

@@ -87,7 +87,7 @@ def _divide(args: Sequence[Vector], context: CallContext) -> Data:
         whole = count // number
         rest = count - whole * number
         negative = (count < 0) != (number < 0)
-        # Towards zero first: what is left of that decides, halves going away from zero.
+        # Truncate toward zero first. Then round away from zero if the remainder is at least half of the divisor.
         inexact = (rest != 0) & negative
         whole = np.where(inexact, whole + 1, whole)
         left = np.abs(np.where(inexact, number - rest, rest)).view(np.uint64)

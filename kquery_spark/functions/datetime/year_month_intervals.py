@@ -104,7 +104,7 @@ def _parse_interval(args: Sequence[Vector], context: CallContext) -> Data:
         total = pc.replace_substring_regex(strings, r"^\+", "").cast(t.LONG)
         total = pc.multiply(total, _MONTHS_A_YEAR) if fields == YEAR else total
     too_long = ExecutionError(
-        "INVALID_INTERVAL_FORMAT.INTERVAL_PARSING", f"A text is no {fields}: integer overflow."
+        "INVALID_INTERVAL_FORMAT.INTERVAL_PARSING", f"A string is not a valid {fields}: integer overflow."
     )
     return as_intervals(total, t.YEAR_MONTH, too_long)
 

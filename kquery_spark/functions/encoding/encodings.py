@@ -69,7 +69,7 @@ def _decode_base64(source: bytes) -> bytes:
 
 
 def _check_ending(rest: int, padding: bytes) -> None:
-    """Raise unless as many padding characters as the last ``rest`` characters need come last, or none."""
+    """Raise an error unless the padding is empty, or completes the last group, which has ``rest`` characters."""
     if padding:
         if rest == 0 or (rest == 2 and padding[1:2] != b"="):
             raise _bad_base64("Input byte array has wrong 4-byte ending unit")

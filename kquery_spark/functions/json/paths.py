@@ -23,9 +23,9 @@ _TRICKY = re.compile(r"[\t\n\x0b\f\r ]")
 
 @functools.lru_cache(maxsize=512)
 def parse_path(path: str) -> tuple[str | int, ...] | None:
-    """The steps of a path, names and indexes from 0 on, and EACH; None for one that gives NULL.
+    """Parse a path to steps: names, indexes (from 0), and EACH for ``[*]``; None if the path always gives NULL.
 
-    Those are paths that Spark cannot read, and those with a wildcard for names, with which Spark finds no name.
+    These are malformed paths, and paths with a wildcard for names (``.*``), which never matches in Spark.
     """
     if _TRICKY.search(path):
         raise Unsupported("a JSON path with blanks is not supported")

@@ -45,7 +45,7 @@ WHOLE_MINUTES = VersionChange(
     lambda types, _: _has_instants(types[0]),
     since=(4, 0),
 )
-"""Settings and releases that change how timestamps are written as strings with offsets."""
+"""Releases before 4.0 write offsets of old timestamps, such as -00:01:15, without their seconds."""
 
 
 def _to_json(args: Sequence[Vector], context: CallContext) -> Data:

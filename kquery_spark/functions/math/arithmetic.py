@@ -128,7 +128,7 @@ def _try_int(
     right: Vector,
     context: CallContext,
 ) -> Data:
-    """Rows that overflow become NULL: the wrapped result is right exactly where the float64 one is near it."""
+    """Make rows that overflow NULL: those whose wrapped result differs from the exact one, computed in decimal256."""
     a, b = left.array(context.num_rows), right.array(context.num_rows)
     wrapped = wrapping(a, b)
     wide = wrapping(a.cast(pa.decimal256(19, 0)), b.cast(pa.decimal256(19, 0)))
@@ -160,7 +160,7 @@ def _multiply(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def zeros_to_null(left: Vector, right: Vector, context: CallContext, error: ExecutionError) -> Vector:
-    """The divisor with zeros made NULL, after raising in ANSI mode when the dividend of one is not NULL."""
+    """Replace zeros in the divisor with NULL. In ANSI mode, raise ``error`` if the dividend of a zero is not NULL."""
     data = right.data
     zero = pc.equal(data, pa.scalar(decimal.Decimal(0) if t.is_decimal(data.type) else 0, data.type))
     has_zero = pc.any(zero).as_py() if not isinstance(zero, pa.Scalar) else zero.as_py()
@@ -208,7 +208,10 @@ def _same_scale(left: Vector, right: Vector) -> tuple[Vector, Vector] | None:
 
 
 def _big_pair(left: Vector, right: Vector, length: int) -> tuple[Any, Any, Any]:
-    """Unscaled Python integers at the larger scale where both are present, and where that is."""
+    """Return the unscaled Python integers of both sides at the larger scale, and the mask of rows without a NULL.
+
+    The integers are those of the rows in the mask only.
+    """
     scale = max(left.dtype.scale, right.dtype.scale)
     a, b = dk._unscaled(left, length), dk._unscaled(right, length)
     present = np.array([x is not None and y is not None for x, y in zip(a, b, strict=True)], np.bool_)
@@ -303,7 +306,7 @@ def _integral_divide_wide(left: Vector, right: Vector, context: CallContext) -> 
     size = np.abs(a) // np.abs(b)
     values = np.where((a < 0) != (b < 0), -size, size)
     inside = np.array([abs(v) < 10**38 for v in values], np.bool_)
-    if not inside.all():  # no decimal of Spark's
+    if not inside.all():  # more digits than a decimal of Spark can have
         if context.mode is EvalMode.ANSI:
             raise dk.out_of_range(CallContext(pa.decimal128(38, 0)))
         values, present[present] = values[inside], inside
@@ -328,14 +331,14 @@ def _coerce_integral(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 
 def _never_overflows(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
-    """Float arithmetic never raises; decimal arithmetic only where the result type had to be capped."""
+    """True for floats, and for decimals of up to 16 digits, whose results (up to 33 digits) always fit their type."""
     if t.is_decimal(types[0]):
         return all(dtype.precision <= 16 for dtype in types)
     return t.is_fractional(types[0])
 
 
 def _by_nonzero(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
-    """Dividing by a number that is not 0: a double's quotient and an integer's remainder are always there."""
+    """True for a literal divisor other than 0, unless an operand is a decimal, whose result may not fit its type."""
     return isinstance(values[1], int | float) and values[1] != 0 and not any(map(t.is_decimal, types))
 
 
@@ -369,7 +372,7 @@ def _entry(
 
 
 def _division(*args: Any, calls: CallForm = ONE_COLUMN) -> Function:
-    """Spark looks at the divisor before the dividend."""
+    """Build the entry of a division. If the divisor is NULL (or 0, outside of ANSI mode), Spark skips the dividend."""
     return replace(
         _entry(*args), calls=calls, nullable=Nullability.OTHER_REASONS, evaluates=(1, 0), stops_at_zero=True
     )

@@ -72,7 +72,7 @@ def add(left: Vector, right: Vector, context: CallContext, sign: int = 1) -> Dat
     scale = max(left.dtype.scale, right.dtype.scale)
     if left.is_narrow and right.is_narrow:
         up_l, up_r = 10 ** (scale - left.dtype.scale), 10 ** (scale - right.dtype.scale)
-        # of nothing but zeros and NULLs the power of ten itself has to fit
+        # Even if all values are 0 or NULL, the power of ten itself must fit int64, hence max(..., 1).
         if max(magnitude(left.data), 1) * up_l + max(magnitude(right.data), 1) * up_r <= INT64_MAX:
             a, b = _scaled(left.data, up_l), _scaled(right.data, up_r)
             exact = (pc.add if sign > 0 else pc.subtract)(a, b)
@@ -129,7 +129,7 @@ def _narrow_result(exact: Data, scale: int, context: CallContext, check: bool = 
         mask = pc.is_null(exact) if exact.null_count else None
         drop = scale - out.scale
         values = np.asarray(as_int64(exact))
-        if drop > 18:  # only 10^19 / 2 is still within int64's reach
+        if drop > 18:  # int64 ends before 10^19, so the result is 0, or 1 or -1 from 10^19 / 2 on
             ties = (np.abs(values) >= 5 * 10**18) & (drop == 19)
             exact = with_nulls(np.where(ties, np.sign(values), 0), mask)
         else:
@@ -143,9 +143,9 @@ def _narrow_result(exact: Data, scale: int, context: CallContext, check: bool = 
 
 
 def check_range(data: Data, context: CallContext) -> Data:
-    """Raise or give NULL where a narrow value has more digits than the context's type.
+    """Raise an error (in ANSI mode) or return NULL for a narrow value with more digits than the context's type.
 
-    Widens values among which is -2^63, the one bigint that no narrow decimal may be: its absolute value exceeds int64.
+    If the values contain -2^63, the result is wide: its absolute value exceeds int64, so a narrow decimal cannot be it.
     """
     limit, largest = 10**context.dtype.precision, magnitude(data)
     if largest < limit:
@@ -212,7 +212,7 @@ def _wide_quotient(left: Vector, right: Vector, context: CallContext) -> pa.Arra
 
 
 def _quotient_in_python(left: Vector, right: Vector, length: int, context: CallContext) -> pa.Array:
-    """Past 76 digits: 38 of them divided by a fraction of as many, say."""
+    """Divide with Python integers, for scaled dividends of more than the 76 digits of decimal256."""
     a, b = _unscaled(left, length), _unscaled(right, length)
     present = np.array([x is not None and y is not None for x, y in zip(a, b, strict=True)], np.bool_)
     up = context.dtype.scale - left.dtype.scale + right.dtype.scale

@@ -72,7 +72,7 @@ def _binary(
 
 
 def _power(base: Doubles, exponent: Doubles) -> Doubles:
-    """Java's pow: 1 to the NaN is NaN, and +-1 to the infinite is NaN, unlike C's."""
+    """Java's ``pow``: for the base 1 and NaN, or the base 1 or -1 and infinity, it returns NaN, where C returns 1."""
     odd = (np.isnan(exponent) & (base == 1)) | (np.isinf(exponent) & (np.abs(base) == 1))
     return np.where(odd, np.nan, np.power(base, exponent))
 
@@ -82,6 +82,7 @@ def _sign(values: Doubles) -> Doubles:
 
 
 def _is_above(limit: float) -> Callable[[Doubles], Any]:
+    """Build the test of a domain above a limit. NaN passes it, so that the result is NaN and not NULL."""
     return lambda x: ~(x <= limit)
 
 

@@ -31,11 +31,13 @@ from kquery_spark.types import names as t
 from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Vector
 
-# The largest power of ten (as its zeros) to which decimals are rounded; for much larger ones Spark raises an error.
+# Decimals are rounded to powers of ten with at most this number of zeros; for much larger ones Spark raises an error.
 _MOST_ZEROS = 1000
-# Places of decimals: of their 38 digits nothing is left there, nor at coarser ones.
+# Smaller scales of decimals are replaced by this one, at which all of their 38 digits are already rounded away.
 _COARSEST = -40
-_MAX_DECIMAL_PLACES = 340  # before or after the point, within which all digits of the string of a double are
+_MAX_DECIMAL_PLACES = (
+    340  # all digits of a double lie within this number of places before and after the point
+)
 
 
 def _decimal_type(dtype: pa.DataType, scale: int) -> pa.DataType:
@@ -130,7 +132,7 @@ def _decimals(vector: Vector, scale: int, even: bool, context: CallContext) -> D
     whole, rest = (size // unit, size % unit) if len(values) else (size, size)
     up = (2 * rest > unit) | ((2 * rest == unit) & ((whole % 2 == 1) | (not even)))
     rounded = (whole + up.astype(object)) * 10 ** max(-scale, 0)
-    # to tens and more Spark raises in every mode
+    # for negative scales, Spark raises overflow errors in every mode
     strict = replace(context, mode=EvalMode.ANSI) if scale < 0 else context
     return dk._pack(np.where(values < 0, -rounded, rounded), present, strict)
 
@@ -204,7 +206,7 @@ def _to_scale(args: Sequence[Vector], up: bool, context: CallContext) -> Data:
         present = np.array([u is not None for u in unscaled], np.bool_)
         values = unscaled[present]
         whole = (-(-values // unit) if up else values // unit) * tens
-        # to tens and more Spark raises in every mode
+        # for negative scales, Spark raises overflow errors in every mode
         return dk._pack(whole, present, replace(context, mode=EvalMode.ANSI) if scale < 0 else context)
     except ExecutionError as error:
         raise ExecutionError("NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION", str(error)) from None

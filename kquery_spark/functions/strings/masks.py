@@ -50,7 +50,7 @@ def _kind(character: str) -> int:
     kind = _KINDS.get(category, _OTHER)
     if character > "\x7f" and kind != _KINDS.get(unicodedata.ucd_3_2_0.category(character), _OTHER):
         raise Unsupported(
-            "the kind of a character that Unicode 3.2 has not depends on the version of the JVM"
+            "the category of a character that is newer than Unicode 3.2 depends on the version of the JVM"
         )
     return kind
 

@@ -94,6 +94,8 @@ class NumberFormat:
 @functools.lru_cache(maxsize=256)
 def number_format(source: str) -> NumberFormat:
     """Parse a format; raises Unsupported for one that Spark does not accept either."""
+    # ``shape`` abbreviates the format, so that one regular expression can check the order of its parts: ``S999,990.00``
+    # becomes ``Sd,d.d``. Runs of digits with only thousands separators between them form one token.
     tokens: list[Token] = []
     behind_point, shape = False, ""
     for piece in _pieces(source):

@@ -25,7 +25,14 @@ _PUNCTUATION = frozenset("\\.[]{}()*+?^$|/-_@#%&=~!<>:;,'\"` ")
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern that RE2 can run: its source for RE2 and for Python's ``re``, and its properties."""
+    """A pattern that RE2 can run, and its properties.
+
+    text: the pattern in RE2's syntax. groups: the number of capturing groups of the Java pattern.
+    matches_empty: it matches the empty string. anchored_start, anchored_end: it contains ``^``, or ends with ``$``.
+    splits_line_end: what precedes ``$`` can match ``\\r``, so RE2, unlike Java, could match ``$`` before ``\\n``.
+    literal: the pattern itself if it has no special characters, otherwise None.
+    repeated_group: a repetition other than ``?`` contains a capturing group.
+    """
 
     text: str
     groups: int
@@ -38,15 +45,21 @@ class Pattern:
 
 
 class _Reader:
+    """Reads a Java pattern by recursive descent. Each method reads one construct and returns its RE2 spelling.
+
+    ``alternatives`` consist of ``sequence``, which consists of ``quantified``, an ``atom`` with an optional repetition.
+    These also set ``optional`` and ``returns`` for the part that they read: whether it can match the empty string, and
+    whether its match can end with a carriage return. A sequence can end with one if its last part can, or if its last
+    part can be empty and the sequence before that part can end with one.
+    """
+
     def __init__(self, source: str, named_group: int | None = None) -> None:
         self.source, self.at = source, 0
         self.named_group = named_group
         self.groups = 0
         self.anchored_start = self.anchored_end = self.splits_line_end = False
         self.repeated_group = False
-        self.optional = self.returns = (
-            False  # whether the last part can match the empty string, or can end with \r
-        )
+        self.optional = self.returns = False
 
     def fail(self, what: str) -> Unsupported:
         return Unsupported(

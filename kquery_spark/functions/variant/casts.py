@@ -42,7 +42,7 @@ _MICRO_DIGITS = 6  # digits of a second after the point
 _MAX_DIGITS = 18  # of a power of ten in 64 bits
 _WHOLE = r"\.0+$"
 _ENDING_ZEROS = r"(\.[0-9]*[1-9])0+$"
-# From here on Spark 4.0, which goes by a double, has another decimal than later releases.
+# From this value on, Spark 4.0, which converts via double, returns other decimals than later releases.
 _EXACT_MICROS = 10**6 << 33
 _TWO_63 = 2.0**63
 _DASHES = (8, 12, 16, 20)  # positions of a UUID's dashes among its digits
@@ -50,7 +50,7 @@ _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
 def cast_values(found: PathValues, context: CallContext) -> tuple[pa.Array, bool]:
-    """The values as the type of the context, NULL where that fails, and whether it failed somewhere."""
+    """Cast the values to the type of the context; return them (NULL if a cast failed), and whether one failed."""
     target = family(context.dtype)
     indices = np.full(context.num_rows, -1, np.int64)
     arrays: list[pa.Array] = []

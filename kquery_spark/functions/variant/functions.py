@@ -1,4 +1,4 @@
-"""Functions of variants: PARSE_JSON, VARIANT_GET, which casts of variants are, too, and IS_VARIANT_NULL."""
+"""Functions of variants: PARSE_JSON, IS_VARIANT_NULL, and VARIANT_GET, which also implements casts of variants."""
 
 from __future__ import annotations
 

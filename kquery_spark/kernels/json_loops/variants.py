@@ -54,7 +54,7 @@ _Flags = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 _Numbers = numba.int64[::1]
 
 
-# A copy of ``variant_loops.layout.compare_names``: the cache key of a package covers only its own source files.
+# A copy of ``variant_loops.layout.compare_names``: a package's cache key covers no source files of other packages.
 @numba.njit(int64(Bytes, int64, int64, int64, int64), cache=True, nogil=True)
 def _order(names: Any, at: Any, end: Any, low: Any, high: Any) -> Any:
     """Compare two names in the order of Java strings, which is that of UTF-16 code units; return -1, 0 or 1."""

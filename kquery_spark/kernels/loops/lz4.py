@@ -27,7 +27,7 @@ _ONE, _TWO, _FOUR, _EIGHT, _TWELVE = uintp(1), uintp(2), uintp(4), uintp(8), uin
 _LAST_LITERAL = uintp(5)
 _LONG, _MORE, _OFFSET_MASK = uintp(15), uintp(255), uintp(0xFFFF)
 _TWO_WORDS, _THREE_WORDS = uintp(16), uintp(24)
-_FAR = uintp(32)  # from both ends: a short literal, which has at most 14 bytes, cannot be the last one
+_FAR = uintp(32)  # at this distance from both ends, a short literal (at most 14 bytes) cannot be the last one
 
 
 @numba.njit

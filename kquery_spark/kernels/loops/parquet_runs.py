@@ -114,8 +114,8 @@ def _loadable_groups(data: Any, at: Any, groups: Any, bits: Any) -> Any:
 def _second_half(bits: Any) -> Any:
     """Locate the upper four integers in a group of eight with at most 16 bits; returns whole bytes, and bits to skip.
 
-    They begin ``4 * bits`` bits after the group. If the width is odd, that is in the middle of a byte: with 5 bits
-    at bit 20, which is byte 2, bit 4. So a group takes two loads of eight bytes: four integers with 16 bits
+    They begin ``4 * bits`` bits after the start of the group. If the width is odd, that is in the middle of a byte:
+    with 5 bits at bit 20, which is byte 2, bit 4. So a group takes two loads of eight bytes: four integers with 16 bits
     are exactly one load, and four integers with 15 bits and the 4 skipped bits also fit into 64.
     """
     return bits >> _ONE, (bits & _ONE) << _TWO

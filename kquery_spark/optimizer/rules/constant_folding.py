@@ -28,8 +28,10 @@ def constant_folding(plan: LogicalPlan) -> LogicalPlan:
         CASE WHEN y THEN x ELSE x END        ->  x            SimplifyConditionals
 
     The rules have to be exactly Spark's, because they decide whether a query raises: all but the first drop operands that
-    would raise an error, as Spark does. Dropping also changes some values, for example those of ``lower(upper(x))``. A
-    constant that raises itself is not folded: it raises only if a row reaches it.
+    would raise an error, as Spark does. Dropping also changes some values, for example those of ``lower(upper(x))``.
+
+    A constant expression that raises an error is not folded. ``check_constants`` raises the error if Spark does so
+    without any row. Otherwise it is raised when a row reaches the expression.
     """
     return transform_plan(plan, lambda node: rewrite_expressions(node, lambda e: transform(e, _fold)))
 

@@ -92,7 +92,8 @@ class _Reorder:
                 return None
             left, right = best
             pair = _join_pair(groups.pop(left), groups.pop(right), tree)
-            # Only inputs that are not part of a join yet can be reduced.
+            # Only inputs that are not part of a join yet can be reduced, and each only once: joins and reduced inputs
+            # have larger numbers than the inputs.
             for number in [n for n in groups if n < len(inputs)]:
                 reduced = self._reduce(groups[number], pair, tree)
                 # A reduced input gets a new number, because ``sizes`` has the joins of the input before it was reduced.

@@ -46,9 +46,9 @@ def _visit_join(plan: Join, not_null: frozenset[str]) -> LogicalPlan:
     left_names, right_names = plan.left.column_names, plan.right.column_names
     kind = _kind_without_padding(plan, bool(not_null & left_names), bool(not_null & right_names))
     matched = _columns_rejected_by_match(plan)
-    # Find the columns whose NULLs are rejected above each input. A row without a match disappears on a side that is not
-    # preserved, so there the columns count that every match needs. Rows of a preserved side always reach the output, so
-    # there only the columns count that are rejected above the join.
+    # Find the columns whose NULLs are rejected above each input. On a side that is not preserved, rows without a match
+    # are dropped. So this includes the columns that cannot be NULL in a match. On a preserved side, every row reaches
+    # the output. So only the columns remain whose NULLs are rejected above the join.
     left, right = not_null & left_names, not_null & right_names
     match kind:
         case JoinKind.INNER | JoinKind.SEMI:

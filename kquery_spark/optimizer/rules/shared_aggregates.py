@@ -44,7 +44,7 @@ class _Sharing:
         self._first: dict[LogicalPlan, Aggregate] = {}
 
     def visit(self, plan: LogicalPlan) -> LogicalPlan:
-        """Replace each aggregation that has occurred before. It works top-down: an aggregation before those inside of it."""
+        """Replace each aggregation that has occurred before. Works top-down, so the largest equal plan is replaced."""
         form = _canonical_form(plan) if isinstance(plan, Aggregate) else None
         first = None if form is None else self._first.get(form.plan)
         if first is not None:

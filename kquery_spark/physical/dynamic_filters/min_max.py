@@ -66,6 +66,8 @@ class GroupExtrema:
             return
         for i, largest in enumerate(self._largest):
             values = _numbers(merged.vector(i + 1))
+            # No filter is possible yet: the values are not numbers (wide decimals), or a group has no value so far,
+            # so that any value improves its extreme (NULL).
             if values is None or merged.columns[i + 1].null_count:
                 self._known_keys = None
                 return

@@ -37,9 +37,11 @@ _MAX_PASSED_ROW_SHARE = 0.6  # afterwards it is switched off if a larger share o
 class RuntimeFilter(ABC):
     """Keeps the rows that an operator further up needs, decided by the values of ``columns``.
 
-    It switches itself off if most rows of a trial pass. every_row: Spark evaluates all expressions between the scan and the
-    operator also for the rows that this filter drops, so it must not be pushed below expressions that can raise. Otherwise
-    it may be pushed below projections, which Spark evaluates only for rows with a match.
+    It switches itself off if most rows of a trial pass.
+
+    every_row: True if Spark evaluates the expressions between the scan and the operator also for the rows that this
+    filter drops. Then it must not be pushed below expressions that can raise. False if Spark evaluates projections only
+    for rows with a match. Then it may be pushed below any projection.
     """
 
     columns: tuple[str, ...]

@@ -47,9 +47,8 @@ class Program:
         self._indexes = {name: i for i, name in enumerate(schema.names)}
         counts = Counter(e for expr in exprs for e in walk(expr) if e.children)
         self._shared = {e: slot for slot, (e, n) in enumerate(counts.items()) if n > 1}
-        self._compiled: dict[
-            int, Step
-        ] = {}  # by id, because hashing a node walks over the whole tree below it
+        # By ``id()`` of the node, because hashing a node walks over the whole tree below it.
+        self._compiled: dict[int, Step] = {}
         # Compile bottom-up, so that deep expressions do not need a deep Python stack.
         for node in reversed([node for expr in exprs for node in walk(expr) if node.children]):
             self._compiled[id(node)] = self._compile(node)
@@ -142,7 +141,8 @@ class Program:
         order: the order in which Spark evaluates the arguments. stops_at_zero: an argument of zero also ends the evaluation.
 
         Errors are rare, so all arguments are evaluated over all rows first. Only if that raises, they are evaluated again in
-        ``order``, each on the rows in which all arguments before it are present. Spark raises an error that remains as well.
+        ``order``, each on the rows in which all arguments before it are present. If this raises again, Spark raises the
+        error as well.
         """
         steps = [self._compile(a) for a in args]
         first_to_last = order or range(len(steps))

@@ -1,7 +1,7 @@
 """Encodes key columns as integer codes, the basis of grouping and DISTINCT.
 
 Two rows get the same code exactly if Spark groups them together: NULL with NULL, NaN with NaN, -0.0 with 0.0, and strings by
-their bytes. Several columns are combined to one int64 like the digits of a number:
+their bytes. Several columns are combined into one int64 like the digits of a number:
 
     a    b      codes of a (3 values)   codes of b (2 values)   code = a * 2 + b
     10   'x'    0                       0                       0
@@ -124,7 +124,7 @@ def _encode_values(data: pa.Array) -> Codes:
 
 
 def pack(columns: Sequence[ColumnCodes], num_rows: int) -> Codes:
-    """Combine several code columns to one. Codes are compressed if the product of the cardinalities would be too large."""
+    """Combine several code columns into one. Compresses codes if the product of the cardinalities is too large."""
     if not columns:
         return Codes(np.zeros(num_rows, np.int64), 1)
     # A column with a single code does not distinguish rows. These columns are sorted to the end and skipped.

@@ -76,7 +76,7 @@ class TaskContext:
 class PhysicalPlan:
     """An operator: a value that can be serialized, printed and compared. ``run`` runs it in a task.
 
-    Operators are pulled: ``run`` is a generator, and each batch that its consumer asks for makes it read from its children.
+    Execution is pull-based: ``run`` is a generator, which reads from its children when its consumer asks for a batch.
     """
 
     @property

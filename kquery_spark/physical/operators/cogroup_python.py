@@ -54,7 +54,7 @@ class CogroupPythonExec(PythonExec):
         split = 1 + self.left_args
         left, right = range(1, split), range(split, 1 + len(self.args))
         for pieces in pieces_of_groups((arguments.to_arrow(batch), starts) for batch, starts in clusters):
-            # In each piece, the left rows come first. ``ends`` has their numbers.
+            # In each piece, the left rows come first. ``ends`` has the number of left rows in each piece.
             ends = [piece.column(0).false_count for piece in pieces]
             lefts = [piece.slice(0, end) for piece, end in zip(pieces, ends, strict=True)]
             rights = [piece.slice(end) for piece, end in zip(pieces, ends, strict=True)]

@@ -249,6 +249,7 @@ class JoinExec(BinaryExec):
 
         def make() -> tuple[tuple[Batch, JoinTable], int]:
             batch, table = self._table(plan.schema, list(plan.run(task)))
+            # The second value is the size for the cache: the rows, and an estimate of the join table.
             return (batch, table), 2 * batch.nbytes + 16 * batch.num_rows
 
         key = plan.cache_key, tuple(self._side_keys(build=True)), tuple(k.null_safe for k in self.keys)

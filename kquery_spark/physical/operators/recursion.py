@@ -41,8 +41,8 @@ class LastRoundExec(PhysicalPlan):
 class RecursionExec(PhysicalPlan):
     """Outputs the rows of the anchor and of each round of ``step``, until a round has no rows or a limit is reached.
 
-    It runs in one task. No row is output before the last round has ended, so a limit above does not hide errors of later
-    rounds, as in Spark. The rows of finished rounds are spilled to disk if they exceed the memory budget.
+    It runs in one task. No row is output before the last round has ended. So a limit above does not hide errors of later
+    rounds, just as in Spark. The rows of finished rounds are spilled to disk if they exceed the memory budget.
     """
 
     anchor: PhysicalPlan

@@ -85,6 +85,7 @@ class Fold:
         if high == len(self._states):
             return self._states_from[low]
         if (low, high) not in self._between:
+            # Only the last range is cached: consecutive pieces of the same peers ask for the same range.
             self._between = {(low, high): self._merged(self._states[low:high])}
         return self._between[low, high]
 

@@ -20,6 +20,7 @@ from kquery_spark.types.vector import Int64s, Vector, validity
 
 _MONTH_DAYS = 31
 _MAX_DAYS = 50_000_000  # the largest distance from 1970; twice this distance is still a valid timestamp
+# The bits of a value without the sign bit, 63 for other types. A key plus the offset of a frame has to fit into them.
 _BOUNDS = {t.BYTE: 7, t.SHORT: 15, t.INT: 31, t.LONG: 63, t.DATE: 31}
 
 

@@ -120,7 +120,7 @@ def _running_sums(values: np.ndarray, starts: Int64s, ends: Int64s, run: Int64s,
 
 
 def prefix_counts(flags: np.ndarray) -> Int64s:
-    """Return the number of flags that are set before each row, and one more entry for the end."""
+    """Return the sum of the values before each row, and the total as one more entry. Sums of flags are counts."""
     counts = np.zeros(len(flags) + 1, np.int64)
     np.cumsum(flags, out=counts[1:])
     return counts

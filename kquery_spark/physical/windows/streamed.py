@@ -59,8 +59,8 @@ def _has_small_states(call: WindowCall) -> bool:
 class _Piece:
     """The rows ``start`` to ``start + rows`` of the partition.
 
-    peers_before: the number of distinct sort keys before the piece, for dense_rank. group: if the rows are a part of peers
-    that have pieces of their own, the number of these peers; otherwise None.
+    peers_before: the number of distinct sort keys before the piece, for dense_rank. group: if all rows of the piece are
+    peers that have pieces of their own, the index of these pieces in ``StreamedPartition._groups``; otherwise None.
     """
 
     start: int

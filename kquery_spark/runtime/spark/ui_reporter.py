@@ -38,7 +38,7 @@ _MIN_POLL_SECONDS, _MAX_POLL_SECONDS, _POLL_GROWTH = 0.1, 2.0, 1.5
 _MAX_PENDING = 1000
 """The number of queries whose reports may wait for the end of their executions. Reports of further queries are dropped."""
 
-# The other queries have CRC-32 checksums as numbers, which are smaller.
+# Numbers of queries that the driver runs. All other queries have smaller numbers: CRC-32 checksums of their graphs.
 _driver_queries = itertools.count(1 << 32)
 _reporters: weakref.WeakKeyDictionary[SparkContext, UiReporter | None] = weakref.WeakKeyDictionary()
 
@@ -83,7 +83,7 @@ class UiReporter(Receiver):
     def driver_run(self, bridge: Bridge) -> Iterator[DriverMeter]:
         """Provide the meter for a run in the driver. Stages that Spark's tasks run for it are shown together with it.
 
-        A run that fails is not shown.
+        If a run fails, only these stages are shown.
         """
         meter = DriverMeter(next(_driver_queries))
         try:

@@ -58,7 +58,7 @@ class ColumnType:
                 self.bits = max(self.bits, bits)
                 break
         else:
-            # without a certain fraction all numbers may be whole, like 1.5e1, and Spark infers a decimal for these
+            # Unless a number certainly has a fraction, all may be whole, like 1.5e1, for which Spark infers a decimal.
             fraction = pc.any(pc.match_substring_regex(strings, _FRACTION)).as_py()
             if not fraction or quick_cast(strings, t.DOUBLE) is None:
                 return False

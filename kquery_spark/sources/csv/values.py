@@ -26,7 +26,7 @@ Parse = Callable[[str], Any]
 
 
 def check_type(name: str, dtype: pa.DataType) -> None:
-    """Raise Unsupported for a column type that CSV files cannot have, in Spark neither."""
+    """Raise Unsupported for a column type that CSV files cannot have, neither here nor in Spark."""
     known = (t.STRING, t.BOOL, t.DATE, t.TIMESTAMP_NTZ)
     if not (dtype in known or t.is_numeric(dtype) or t.is_timestamp(dtype)):
         raise Unsupported(f"the CSV column {name} of type {t.spark_name(dtype)} is not supported")

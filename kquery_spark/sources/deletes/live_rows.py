@@ -62,7 +62,7 @@ class LiveRows(SourceView):
 
     @cached_property
     def _splits(self) -> list[Split]:
-        """Reads the deletes of several files concurrently, because each may be on a remote filesystem."""
+        """The splits with live row counts. Reads deletes concurrently, because they may be on a remote filesystem."""
         by_file = [list(splits) for _, splits in groupby(self.source.splits(), lambda split: split.file)]
         with ThreadPoolExecutor(_MAX_FILES_AT_ONCE) as pool:
             return [split for splits in pool.map(self._with_live_row_counts, by_file) for split in splits]

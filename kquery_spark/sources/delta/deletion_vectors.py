@@ -33,6 +33,7 @@ def encoded_deletion_vector(text: str, table: str) -> DeletionVector:
         count, nbytes, marker = _HEADER.unpack_from(data)
         at, offset = _HEADER.size, 0
         storage = marker.decode("ascii")
+        # An offset follows only if the vector is in a file and its storage type is in lower case.
         if storage.islower() and storage != _INLINE:
             (offset,) = struct.unpack_from(">i", data, at)
             at += 4

@@ -110,6 +110,7 @@ def split_lines(block: bytes) -> tuple[Lines, Bools]:
     if longest >= _MAX_LINE_BYTES:
         raise SourceError("a line of more than 20 MB is not supported")
     if longest >= _LONG_LINE_BYTES:
+        # A line with more than 200 opening brackets may be nested very deeply. Python parses it and limits the depth.
         opens = np.cumsum((raw == OPEN_OBJECT) | (raw == OPEN_ARRAY), dtype=np.int64)
         odd |= opens[ends - 1] - opens[starts] >= 200
         if _LONG_NUMBER.search(block) is not None:

@@ -30,7 +30,7 @@ class JsonSource(LineSource):
 
     @override
     def under_filters(self, null_filters: bool) -> JsonSource:
-        """Note that Spark would push filters into the scan, which tests them before it has parsed a whole line."""
+        """Record that Spark would push filters into its scan, and so test them before it has parsed a whole line."""
         return replace(self, options=replace(self.options, filters=True, null_filters=null_filters))
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:

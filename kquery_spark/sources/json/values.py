@@ -114,7 +114,7 @@ class Converter:
             if column is None:
                 continue
             if self._options.filters and name in seen:
-                raise SourceError(f"{name} is there twice, and Spark filters by the first of them, too")
+                raise SourceError(f"a record has {name} twice, and Spark also filters by the first value")
             seen.add(name)
             try:
                 row[column[0]] = self.value(child, column[1])
@@ -144,7 +144,7 @@ class Converter:
             return node.raw
         document = parse_string(node.raw)
         if document is None:
-            raise SourceError("a value with words for numbers that is read as a text is not supported")
+            raise SourceError("a value with NaN or an infinity that is read as a string is not supported")
         return to_json(document, java_text)
 
     def _number(self, node: Node, dtype: pa.DataType) -> Any:

@@ -144,5 +144,5 @@ def has_filesystem() -> bool:
 def _filesystem_class() -> type[pafs.FileSystem]:
     found: type[pafs.FileSystem] | None = getattr(pafs, "AzureFileSystem", None)
     if found is None:
-        raise SourceError(f"pyarrow {pa.__version__} has no filesystem of Azure's; newer ones have")
+        raise SourceError(f"pyarrow {pa.__version__} cannot read Azure containers; install a newer release")
     return found

@@ -101,7 +101,7 @@ def check_default_credentials() -> None:
     except OSError:
         raise SourceError(
             f"no credentials for Google Cloud: {CREDENTIALS_VARIABLE} is not set, gcloud has no login, "
-            "and this is not a machine of Google's"
+            "and this machine is not in Google Cloud"
         ) from None
 
 
@@ -121,7 +121,7 @@ def _of_token(token: object) -> dict[str, Any]:
     if isinstance(token, str) and os.path.exists(token):
         return {"key_file": token}
     raise ConfigError(
-        "the storage option token is 'anon', 'google_default' or the path of a file of credentials"
+        "the storage option token must be 'anon', 'google_default' or the path of a credentials file"
     )
 
 

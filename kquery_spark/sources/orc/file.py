@@ -248,7 +248,7 @@ class _SmallFile(FetchedRanges):
 
 _SMALL_FILES: LruCache[DataFile, _SmallFile] = LruCache(_CACHE_BYTES)
 _REMOTE: LruCache[DataFile, RemoteOrc] = LruCache(_CACHE_BYTES)
-_CONTENTS: LruCache[DataFile, OrcContent] = LruCache(_CACHE_BYTES)  # of files of this machine
+_CONTENTS: LruCache[DataFile, OrcContent] = LruCache(_CACHE_BYTES)  # of local files
 
 
 def remote_orc(file: DataFile) -> RemoteOrc | None:

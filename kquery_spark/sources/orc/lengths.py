@@ -126,7 +126,7 @@ def _falling_bound(data: bytes, at: int, base: int, first: int, width: int, coun
 
 
 def _version_1_run(data: bytes, at: int) -> tuple[int, int]:
-    """The same for a run of Hive 0.11: a first value with a constant step, or single values."""
+    """Bound a run of version 1, which Hive 0.11 wrote: a first value with a constant step, or a list of varints."""
     control = data[at]
     if control < 128:
         count, step = control + _MIN_REPEAT, data[at + 1] - (data[at + 1] >> 7 << 8)
@@ -143,7 +143,7 @@ def _version_1_run(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """An integer of seven bits to a byte, the lowest first, and where it ends."""
+    """Read an integer with seven bits per byte, the lowest bits first; returns it and the position after it."""
     value = shift = 0
     while True:
         value |= (data[at] & 127) << shift

@@ -175,7 +175,7 @@ class OrcSource(Source):
             return _early_dates(data, file, what) if early else data
         if data.type != dtype:
             raise SourceError(
-                f"column {what} is {t.spark_name(data.type)} in the file, the table says {t.spark_name(dtype)}"
+                f"column {what} is {t.spark_name(data.type)} in the file, but {t.spark_name(dtype)} in the table"
             )
         return from_arrow(dtype, data).data
 

@@ -104,7 +104,8 @@ def is_promoted(file_type: pa.DataType, dtype: pa.DataType, instants: bool) -> b
 
 def mismatch(path: str, name: str, file_type: pa.DataType, dtype: pa.DataType) -> str:
     """The message for a column whose type in the file cannot be read as the table's type."""
-    return f"{path}: column {name} is {t.spark_name(file_type)} in the file, the table says {t.spark_name(dtype)}"
+    stored_name, table_name = t.spark_name(file_type), t.spark_name(dtype)
+    return f"{path}: column {name} is {stored_name} in the file, but {table_name} in the table"
 
 
 def lacks_fields(file_type: pa.DataType, dtype: pa.DataType) -> bool:

@@ -79,7 +79,7 @@ class ParsedFooter:
 
     @property
     def by_parquet_java(self) -> bool:
-        """True if Parquet's Java library wrote the file, as in Spark; INT96 times of these files are never converted."""
+        """True if Parquet's Java library wrote the file. Spark never converts INT96 times of such files."""
         return str(self.metadata.created_by).startswith("parquet-mr")
 
     @cached_property

@@ -59,7 +59,7 @@ class Cursor:
         """Read a binary, or the UTF-8 bytes of a string."""
         length = self.varint()
         if self.at + length > len(self.data):
-            raise ValueError("the footer ends in the middle of a text")
+            raise ValueError("the footer ends in the middle of a string")
         self.at += length
         return self.data[self.at - length : self.at]
 

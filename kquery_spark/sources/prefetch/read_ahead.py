@@ -31,7 +31,10 @@ class ReadAhead:
         self._request_up_to(start)
 
     def read_at(self, nbytes: int, offset: int) -> bytes:
-        """Read ``nbytes`` bytes of the planned version of the file, fewer at its end. They must not be released yet."""
+        """Read ``nbytes`` bytes of the planned version of the file, or fewer at its end.
+
+        The bytes must not have been released by ``forget``.
+        """
         stop = min(offset + nbytes, self._size)
         self._request_up_to(stop)
         pieces = []

@@ -11,7 +11,7 @@ from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table
 
 
 def crossing_type(dtype: DataType) -> DataType:
-    """The type in which values are exchanged: int for year-month intervals, as which the JVM stores them."""
+    """The type in which values are exchanged: int for year-month intervals, which the JVM stores as ints."""
     return IntegerType() if isinstance(dtype, YearMonthIntervalType) else dtype
 
 
@@ -21,7 +21,7 @@ def converted_columns(schema: StructType) -> list[int]:
 
 
 def comparable_table(frame: DataFrame) -> pa.Table:
-    """The rows of a DataFrame, with year-month intervals, which PySpark does not collect, as their months."""
+    """Collect a DataFrame. Year-month intervals, which PySpark cannot collect, become numbers of months."""
     converted = converted_columns(frame.schema)
     if not converted:
         return arrow_table(frame)

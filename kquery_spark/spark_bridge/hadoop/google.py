@@ -94,7 +94,7 @@ class _Settings:
         return ""
 
     def any_below(self, name: str) -> bool:
-        """Return whether there is a setting whose name starts so."""
+        """Return whether there is a setting whose name starts with ``name``."""
         return any(
             not self._configuration.getPropsWithPrefix(f"{prefix}.{name}").isEmpty() for prefix in _PREFIXES
         )

@@ -36,7 +36,8 @@ _HARMLESS = {
     "hadoop.rpc.socket.factory.class.default": _SOCKETS,
     "hadoop.rpc.socket.factory.class.ClientProtocol": _SOCKETS,
 }
-# Settings of all clusters; of clusters with several name nodes; and of one name node, whose name is the last part.
+# _ANY: settings of all clusters. _FAILOVER: settings that all clusters with several name nodes share. _SERVICE:
+# settings of one such cluster; the name of its name service is appended.
 _ANY = ("dfs.client.use.datanode.hostname",)
 _FAILOVER = tuple(
     f"dfs.client.failover.{name}" for name in ("max.attempts", "sleep.base.millis", "sleep.max.millis")

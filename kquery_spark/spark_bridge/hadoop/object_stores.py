@@ -23,9 +23,10 @@ _Store = Callable[[Any, str], ObjectStore]
 
 @dataclass(frozen=True)
 class _Scheme:
-    """The store for a bucket by the settings of each filesystem of Hadoop's that are known.
+    """The Hadoop filesystems that the engine knows for a scheme.
 
-    is_default: whether the first one is the scheme's without a setting.
+    stores: by the filesystem's class name, the function that converts its settings to the store of a bucket.
+    is_default: True if Hadoop uses the first filesystem unless ``fs.<scheme>.impl`` is set.
     """
 
     stores: Mapping[str, _Store]

@@ -36,10 +36,10 @@ class HadoopPaths:
         return str(self._configuration().getTrimmed("fs.defaultFS") or "file:").rstrip("/")
 
     def engine_path(self, path: str) -> str:
-        """The path by which the engine opens a file; Unsupported for filesystems that it does not read.
+        """Return the path by which the engine opens a file; raises Unsupported for filesystems that it does not read.
 
-        path: like ``file:/a b`` or ``s3a://bucket/a b``, in which nothing is escaped, or one without a scheme, which is
-        of the default filesystem.
+        path: an unescaped path, like ``file:/a b`` or ``s3a://bucket/a b``. A path without a scheme belongs to the
+        default filesystem.
         """
         scheme, colon, rest = path.partition(":")
         if not colon and path.startswith("/"):

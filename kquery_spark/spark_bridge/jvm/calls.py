@@ -40,7 +40,7 @@ class Jvm(JvmFunctions):
         self._counter = itertools.count()
 
     def java_list(self, strings: Sequence[str]) -> Any:
-        """An immutable ``java.util.List`` of strings, cached by value."""
+        """A ``java.util.List`` of strings. It is cached by value, so callers must not change it."""
         key = ("list", *strings)
         array_list = self._functions.get(key)
         if array_list is None:
@@ -51,7 +51,7 @@ class Jvm(JvmFunctions):
         return array_list
 
     def java_dict(self, strings: Mapping[str, str]) -> Any:
-        """An immutable ``java.util.Map`` of strings, cached by value."""
+        """A ``java.util.Map`` of strings. It is cached by value, so callers must not change it."""
         key = ("dict", *strings.items())
         hash_map = self._functions.get(key)
         if hash_map is None:

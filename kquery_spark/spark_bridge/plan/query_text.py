@@ -9,7 +9,7 @@ from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 
 
 def is_query(spark: SparkSession, text: str) -> bool:
-    """True for a query, False for another statement (INSERT, DROP TABLE ...); Spark's error for text that is neither."""
+    """True for a query, False for other statements (INSERT, DROP TABLE ...). Raises Spark's error for invalid SQL."""
     parser = spark._jsparkSession.sessionState().sqlParser()
     try:
         parser.parseQuery(text)

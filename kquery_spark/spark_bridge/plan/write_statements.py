@@ -23,7 +23,7 @@ _CREATE, _REPLACE, _WITH = "CreateTableAsSelect", "ReplaceTableAsSelect", "Unres
 _VALUES = ("LocalRelation", "UnresolvedInlineTable")
 # The first word of a statement, after comments.
 _FIRST_WORD = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:(?!\*/).)*\*/)*(\w+)", re.DOTALL)
-# By the first word of a statement, a word that it contains if it writes.
+# For each first word of a statement that may write: a pattern that every such statement contains.
 _REQUIRED_WORD = {
     "insert": re.compile("insert", re.IGNORECASE),
     "with": re.compile(r"\binsert\b", re.IGNORECASE),
@@ -52,7 +52,7 @@ class WriteStatement:
         return _frame(bridge.replaced(self.plan, {(query_position,): frame}), bridge)
 
     def query_frame(self, bridge: Bridge) -> DataFrame:
-        """The query as a DataFrame; Spark's error where it cannot be analyzed without the statement."""
+        """Return the query as a DataFrame. Raises Spark's error if it cannot be analyzed without the statement."""
         return _frame(self.query, bridge)
 
 
@@ -66,7 +66,7 @@ def parse_write(text: str, bridge: Bridge) -> WriteStatement | None:
 
 
 def may_write(text: str) -> bool:
-    """A pre-check before parsing, so that other statements, queries above all, are not parsed twice."""
+    """Return whether a statement may write. This needs no parser, so that queries are not parsed twice."""
     first = _FIRST_WORD.match(text)
     required = None if first is None else _REQUIRED_WORD.get(first[1].lower())
     return required is not None and bool(required.search(text)) and not _DEFAULT.search(text)

@@ -81,5 +81,5 @@ def _stream(batches: Iterable[pa.RecordBatch]) -> bytes:
 
 
 def _group_header(*tables: bytes) -> bytes:
-    """The bytes before the tables of one group, and those at the end of all groups."""
+    """Return the stream of a single group: the number of its tables, the tables, and 0 for the end of all groups."""
     return b"".join([struct.pack("!i", len(tables)), *tables, struct.pack("!i", 0)])

@@ -9,7 +9,10 @@ from kquery_spark.spark_bridge.frames.pyspark_names import PythonEvalType
 
 @dataclass(frozen=True)
 class PythonKind:
-    """One kind. takes_rows: its arguments are sent as one struct column of named fields. gives_rows: its results are."""
+    """A kind of Python function. words: its name in messages.
+
+    takes_rows, gives_rows: True if its arguments (its results) are sent as one struct column with named fields.
+    """
 
     words: str
     takes_rows: bool = False

@@ -64,9 +64,7 @@ class PickledResults:
         nothing = (None,) * dtype.num_fields
         rows = [nothing if value is None else value for value in values]
         if set(map(len, rows)) - {dtype.num_fields}:
-            raise KQueryError(
-                "only Spark knows what becomes of structs with more or fewer values than fields"
-            )
+            raise KQueryError("only Spark can convert structs with more or fewer values than fields")
         columns = zip(*rows, strict=True) if rows else ((),) * dtype.num_fields
         missing = values.count(None)
         fields = [self._part(column, field, missing) for column, field in zip(columns, dtype, strict=True)]
@@ -77,7 +75,7 @@ class PickledResults:
         """Convert nested values. missing: the number of NULLs among the outer values."""
         array = self.array(values, field.type)
         if not field.nullable and array.null_count > missing:
-            raise KQueryError(f"NULL in {field.name}, which is not to be NULL")
+            raise KQueryError(f"NULL in {field.name}, which must not be NULL")
         return array
 
 
@@ -113,7 +111,7 @@ def _binary(value: Any) -> bytes | None:
 
 
 def _values_of_class(cls: type, values: Sequence[Any], classes: set[type]) -> Sequence[Any]:
-    """Replace all values that are not of these classes by None."""
+    """Replace all values that are not of the class ``cls`` by None. classes: the classes of the values."""
     return values if classes <= {cls, _NONE} else [v if type(v) is cls else None for v in values]
 
 
@@ -136,7 +134,7 @@ def _is_micros(dtype: pa.DataType) -> bool:
 
 
 def _fits_days(values: pa.Array) -> pa.Array:
-    """Convert days, which are 32-bit integers in Java; larger integers become NULL."""
+    """Return for each value whether it fits the 32-bit integers in which Java stores days."""
     low, high = pa.scalar(-(1 << 31), t.LONG), pa.scalar((1 << 31) - 1, t.LONG)
     return pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
 

@@ -13,11 +13,11 @@ from kquery_spark.types.labels import relabeled
 def checked_results(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return the columns of results by position; raises KQueryError for results that only Spark handles."""
     if batch.num_columns != len(schema):
-        raise KQueryError(f"{batch.num_columns} columns for {len(schema)}, which only Spark knows to read")
+        raise KQueryError(f"only Spark can convert a result of {batch.num_columns} columns to {len(schema)}")
     columns = []
     for array, field in zip(batch.columns, schema, strict=True):
         if not field.nullable and array.null_count:
-            raise KQueryError(f"NULL in {field.name}, which is not to be NULL")
+            raise KQueryError(f"NULL in {field.name}, which must not be NULL")
         columns.append(_as_type(array, field.type))
     return pa.RecordBatch.from_arrays(columns, names=[f"_{i}" for i in range(len(columns))])
 

@@ -69,7 +69,7 @@ class TableEvaluation:
         width, made = len(self.results), PickledResults(self.pickling)
         rows = [(None,) * width if row is None else row for rows in outputs for row in rows]
         if any(type(row) is not tuple or len(row) != width for row in rows):
-            raise KQueryError("only Spark knows what becomes of rows with more or fewer values than columns")
+            raise KQueryError("only Spark can convert rows with more or fewer values than columns")
         columns = zip(*rows, strict=True)
         arrays = [made.array(c, field.type) for c, field in zip(columns, self.results, strict=True)]
         return checked_results(_batch(arrays), self.results)

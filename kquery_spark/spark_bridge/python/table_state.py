@@ -108,7 +108,12 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _passes_instance_on(code: CodeType, instance: str, members: frozenset[str]) -> bool:
-    """Return whether a method uses the instance for anything other than reading members of its class."""
+    """Return whether a method uses the instance for anything other than reading members of its class.
+
+    For example, ``self.scale`` compiles to ``LOAD_FAST self, LOAD_ATTR scale``, which is allowed if ``scale`` is a
+    member. In ``f(self)``, another instruction follows the load, so ``f`` might change the instance. Some releases of
+    Python combine loads, as in ``LOAD_FAST_LOAD_FAST (a, self)``. Then the next instruction reads the last variable.
+    """
     instructions = list(dis.get_instructions(code))
     for instruction, following in pairwise(instructions):
         value = instruction.argval

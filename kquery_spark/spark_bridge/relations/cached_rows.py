@@ -57,7 +57,10 @@ class CachedScan:
 
 
 def cached_scan(builder: Any, jvm: Jvm) -> CachedScan:
-    """The scan that filled a ``CachedRDDBuilder``; Unsupported unless it is completely filled with plain file columns."""
+    """Return the scan that filled a ``CachedRDDBuilder``.
+
+    Raises Unsupported unless the cache is completely filled, and only with plain columns of files.
+    """
     if not builder.isCachedColumnBuffersLoaded():
         raise UNFILLED_CACHE.declined()
     plan = builder.cachedPlan()

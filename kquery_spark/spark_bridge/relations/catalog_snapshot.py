@@ -149,7 +149,11 @@ class CatalogSnapshot:
         self._stale = _runs_statements(bridge)
 
     def _number(self) -> int:
-        """The number of the next query; Spark numbers all queries and commands of the JVM."""
+        """Return the number of the next query, which this call uses up.
+
+        Spark numbers all queries and commands of the JVM. So if nothing else ran between two calls, their numbers differ
+        by one, plus one for each DataFrame that the bridge has created.
+        """
         return self._bridge.next_query_number()
 
     def end_planning(self, optimized: Any) -> None:

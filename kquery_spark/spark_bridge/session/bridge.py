@@ -35,7 +35,7 @@ _FOLDING_RULES = (
 _QUERY_EXECUTION = "org.apache.spark.sql.execution.QueryExecution"
 _NEXT_NUMBER = f"{_QUERY_EXECUTION}$$nextExecutionId".replace(
     ".", "$"
-)  # as Scala names what it keeps to a class
+)  # Scala's mangled name of the private method
 _SETTINGS = (*EngineConfig().setting_names(), *CostModel().settings())
 _ENGINE_SETTING_NAME = re.compile(rf"(?<=[\[ ]){re.escape(PREFIX)}[^,\]]*")  # in the string of a Java set
 _identities: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
@@ -59,8 +59,8 @@ class Bridge:
         self.last_config: EngineConfig | None = None
         self._parallelism = spark.sparkContext.defaultParallelism
         self._warned: set[str] = set()
-        self._names: Any = None  # of all settings of the session, a view that follows them
-        self._checked_names = 0  # the hash of those that were checked for mistakes
+        self._names: Any = None  # the key set of the session's settings, a live view
+        self._checked_names = 0  # the hash of the names that were last checked for mistakes
 
     @property
     def spark(self) -> SparkSession:

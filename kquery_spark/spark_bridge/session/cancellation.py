@@ -113,7 +113,7 @@ def _stop(matches: Callable[[_Work], bool], reason: str) -> None:
     with _lock:
         running = list(_running)
     for work in running:
-        # whatever the JVM has against it: Spark's own jobs are still to be cancelled
+        # An error of the JVM is ignored, because Spark's own jobs still have to be cancelled.
         with contextlib.suppress(Exception):
             if matches(work):
                 work.control.cancel(reason)

@@ -30,7 +30,7 @@ def container_facts(context: SparkContext) -> ContainerFacts:
 
 
 def container_facts_from_settings(settings: dict[str, str], master: str, parallelism: int) -> ContainerFacts:
-    """The same, computed from settings. parallelism: the number of threads of a local master.
+    """Compute the result of ``container_facts`` from settings. parallelism: the number of threads of a local master.
 
     An invalid value counts as Spark's default, because Spark itself raises an error where it uses the setting.
     """

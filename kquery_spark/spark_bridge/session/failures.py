@@ -100,8 +100,8 @@ def is_cancelled(error: BaseException) -> bool:
 def engine_failure(error: BaseException) -> str | None:
     """One line about a failure of the engine itself, after which Spark may run the query; None for other errors.
 
-    These are not failures of the engine: an error that the query causes on its data (``DIVIDE_BY_ZERO``), a cancelled job, a
-    failing user function, and Spark's own errors.
+    These are not failures of the engine: an error that the query causes on its data (``DIVIDE_BY_ZERO``), an error of a
+    PySpark function, a cancelled job, and Spark's own errors.
     """
     text = str(error)
     if isinstance(error, pa.ArrowException):  # of rows that came to the driver

@@ -36,7 +36,7 @@ class HybridZones:
         return self._known[name]
 
     def _find(self, name: str) -> HybridZone | None:
-        # GMT for a name that it does not know
+        # Java returns GMT for a name that it does not know.
         zone = self._jvm.call("java.util.TimeZone", "getTimeZone", name)
         rules = zone.toZoneId().getRules()
         table = self._read_tables().get(name)

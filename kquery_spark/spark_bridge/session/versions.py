@@ -70,7 +70,7 @@ def minor_version(text: str) -> Version | None:
 
 
 def patch_version(text: str) -> tuple[int, int, int] | None:
-    """The same with the patch number, which is 0 if the vendor has a numbering of its own or specifies none."""
+    """Like ``minor_version``, with the patch number; 0 if the vendor has its own numbering or specifies none."""
     minor = minor_version(text)
     if minor is None:
         return None

@@ -44,7 +44,7 @@ CONDITIONS = {
     "PythonUDAF": "not of year-month intervals, and without other aggregates",
 }
 
-# Their values depend on the order of rows, so they fall back if the query orders the rows.
+# Functions whose values depend on the order of rows. They fall back if the query sorts their input.
 _ORDERED = frozenset({"First", "Last", "CollectList", "ListAgg", "MaxMinByK"})
 
 

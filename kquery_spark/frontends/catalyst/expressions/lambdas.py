@@ -22,7 +22,7 @@ def higher_order(node: CatalystNode, translate: Translator) -> Expr:
     """TRANSFORM, FILTER, MAP_FILTER etc.: the body can read its parameters and the columns of the row."""
     translate.check_fields(node, "followThreeValuedLogic")
     if node.fields.get("followThreeValuedLogic") is False:
-        raise Unsupported("EXISTS of two truth values is not supported")
+        raise Unsupported("exists() with two-valued logic is not supported")
     *arguments, function = node.children
     return _call(node, [translate(a) for a in arguments], function, translate)
 

@@ -44,7 +44,7 @@ def timestamp_function(node: CatalystNode, translate: Translator) -> Expr:
     assert entry is not None
     dtype = translate.type(node["dataType"])
     if node.cls == "GetTimestamp" and not t.is_timestamp(dtype):
-        raise Unsupported("a text as timestamp_ntz by a pattern is not supported")
+        raise Unsupported("parsing a string as timestamp_ntz with a pattern is not supported")
     args = [translate(child) for child in node.children]
     translate.check_version(node, entry.name, args)
     translate.check_fields(node, *check_parameters(node, entry.parameters, node.cls))

@@ -120,7 +120,7 @@ class Translator:
     def call(self, function: Function, node: CatalystNode) -> Expr:
         """Build a call of a registered function; its arguments are the node's children in their order."""
         if not function.deterministic:
-            raise Unsupported(f"{function.name} gives another value at each call, so it falls back to Spark")
+            raise Unsupported(f"{function.name} is nondeterministic, so it falls back to Spark")
         read = self.with_variants if function.takes_variants else self
         args = [read(child) for child in node.children]
         check_loops(function)

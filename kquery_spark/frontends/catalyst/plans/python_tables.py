@@ -86,7 +86,11 @@ def _grouped_columns(
 ) -> tuple[list[CatalystNode], tuple[int, ...]]:
     """The columns that a function of groups receives, and the positions of keys and values in Spark's encoding.
 
-    attributes: the keys, then the values, which may contain the keys again. keys: the ids of the keys.
+    attributes: the keys, then the values, which may contain the keys again. keys: the ids of the keys. A key that is
+    also a value is passed only once. The encoding is: the number of offsets that follow, the number of keys, the
+    offsets of the keys, the offsets of the values. For the key k and the value v, the columns are (k, v) and the
+    encoding is (3, 1, 0, 1); for the key k and the values (k, v), the columns are the same, and the encoding is
+    (4, 1, 0, 0, 1).
     """
     values = attributes[len(keys) :]
     ids = [value["exprId"] for value in values]

@@ -74,7 +74,11 @@ class _PythonWindows(WindowSink):
 
 
 def _with_bounds(call: PythonCall, frame: Frame, bounded: tuple[Frame, ...]) -> PythonCall:
-    """Shift the arguments of a call behind the bounds of all frames, and put the bounds of its own frame first."""
+    """Convert the argument offsets of a call to the layout of the input columns, and put the bounds of its frame first.
+
+    The input has two columns (lower and upper bound) for each bounded frame, then the arguments that all calls share.
+    With two bounded frames, a call of argument 0 over the second frame has the offsets (2, 3, 4).
+    """
     offsets = tuple(2 * len(bounded) + offset for offset in call.offsets)
     if frame.whole:
         return replace(call, offsets=offsets)

@@ -19,7 +19,9 @@ from kquery_spark.spark_bridge.session.settings import SessionSettings
 
 __all__ = ["aggregates", "filters", "projections"]
 
-_MAX_ROUNDS = 4  # an Aggregate has three splits, and the nodes of each split have at most one more
+# Each round splits a node at most once. An Aggregate has two splits (its results, then its arguments), and the Projects
+# that these create have one more.
+_MAX_ROUNDS = 4
 
 
 @dataclass(frozen=True)

@@ -61,10 +61,11 @@ class Conversions:
             return expr
         if t.is_timestamp(target) and target.tz != self.facts.time_zone:
             return self.cast(expr, t.timestamp(self.facts.time_zone), implicit)
+        # An untyped call such as raise_error() must be evaluated: it gets the target type and does not become NULL.
         if expr.dtype == t.NULL and can_raise(expr):
             if isinstance(expr, Call):
                 return replace(expr, type=target)
-            raise Unsupported("an expression that has no type and can raise is not given one")
+            raise Unsupported("a cast of an untyped expression that can raise an error is not supported")
         if expr.dtype == t.NULL or (isinstance(expr, Literal) and expr.value is None):
             return Literal(None, target)
         if implicit:
@@ -127,7 +128,8 @@ class Conversions:
             return list(args)
         types = [a.dtype for a in args]
         targets = coerce(types)
-        # integers that are cast to double regardless of the other arguments are cast in both modes
+        # Outside ANSI mode, integers next to a float are cast to float, not to double. The rule is applied again with
+        # these types; functions that take doubles only, such as sqrt, still get doubles.
         if not self.facts.ansi and set(targets) == {t.DOUBLE}:
             targets = coerce(as_floats(types))
         return [self.cast(a, target) for a, target in zip(args, targets, strict=True)]

@@ -69,9 +69,10 @@ class Grouping:
         self._columns[expr] = named.column
 
     def add_keys(self, exprs: Sequence[Expr]) -> None:
-        """Group by the expressions that are not constant: Spark never evaluates the others.
+        """Group by the expressions that are not constant; Spark drops constant keys without evaluating them.
 
-        If all are constant, one constant stays: without keys, no rows would make one group.
+        If all are constant, a constant key is added: an Aggregate without keys returns one row for an empty input, but
+        GROUP BY a constant returns none.
         """
         varying = [expr for expr in exprs if not is_constant(expr)]
         for expr in varying:

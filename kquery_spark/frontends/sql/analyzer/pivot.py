@@ -94,7 +94,7 @@ def _value(analyzer: ExpressionAnalyzer, node: ast.Expression, keys: Sequence[Ex
         return _PivotValue(tuple(constants), node.alias)
     text = constant_of(analyzer.convert.cast(analyzer.expr(inner), t.STRING, implicit=False))
     if text is None:
-        raise Unsupported("a value of PIVOT without a text needs an alias")
+        raise Unsupported("a PIVOT value that cannot be cast to a string needs an alias")
     return _PivotValue(tuple(constants), "null" if text.value is None else text.value)
 
 
@@ -103,7 +103,7 @@ def _aggregate(analyzer: ExpressionAnalyzer, node: ast.Expression) -> _PivotAggr
     expr = allowing.expr(node)
     if not any(isinstance(e, AggregateCall) for e in walk(expr)):
         analyzer.fail(
-            f"PIVOT takes aggregate functions, which {output_name(node, allowing)} has none of", node
+            f"PIVOT needs an aggregate function, but {output_name(node, allowing)} does not contain one", node
         )
     return _PivotAggregate(expr, output_name(node, allowing))
 

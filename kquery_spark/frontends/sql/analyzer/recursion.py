@@ -107,8 +107,8 @@ def _union(queries: QueryAnalyzer, table: q.CommonTable) -> q.SetQuery:
     plain = q.Query(query.body, query.ctes, recursive=query.recursive)
     if not isinstance(union, q.SetQuery) or union.op != "UNION" or query != plain:
         queries.fail(
-            f"[INVALID_RECURSIVE_CTE] the query of {table.name}, which reads itself, must be a UNION ALL of rows to begin "
-            "with and of rows that follow from others",
+            f"[INVALID_RECURSIVE_CTE] the query of {table.name}, which reads itself, must be a UNION ALL of an "
+            "anchor query and a recursive query",
             table,
         )
     if not union.all:
@@ -119,7 +119,7 @@ def _union(queries: QueryAnalyzer, table: q.CommonTable) -> q.SetQuery:
     first = next((read for part in outside for read in _references(queries, table, part)), None)
     if first is not None:
         queries.fail(
-            f"[INVALID_RECURSIVE_REFERENCE.PLACE] the rows that {table.name} begins with cannot be its own",
+            f"[INVALID_RECURSIVE_REFERENCE.PLACE] the anchor query of {table.name} cannot read {table.name}",
             first,
         )
     return union
@@ -138,8 +138,8 @@ def _step(queries: QueryAnalyzer, union: q.SetQuery, last: RecursiveTable) -> Re
     for column, field in zip(columns, last.fields, strict=True):
         if column.value.dtype != field.type:
             queries.fail(
-                f"the column {field.name} of {last.table.name} is {t.spark_name(field.type)} first and "
-                f"{t.spark_name(column.value.dtype)} then; CAST one of them",
+                f"the column {field.name} of {last.table.name} is {t.spark_name(field.type)} in the anchor query and "
+                f"{t.spark_name(column.value.dtype)} in the recursive query; CAST one of them",
                 union.right,
             )
     refusing = _find_refused_node(step.plan, last.key)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Expression(Node):
-    """Base of all that stands for a value, and of what stands beside values: ``*``, lambdas, aliases."""
+    """Base class of expressions with a value, and of ``*``, lambdas and aliases, which occur in the same places."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,12 @@ class IntervalLiteral(Expression):
 
 @dataclass(frozen=True)
 class Name(Expression):
-    """``a``, ``t.a``, ``s.t.a.field``: which parts qualify and which are fields only resolution can tell.
+    """``a``, ``t.a``, ``s.t.a.field``. The analyzer decides which parts are qualifiers and which are struct fields.
 
-    Spark's functions without parentheses (``current_date``, ``current_timestamp``, ``current_user`` ...) are
-    Names too: columns of that name come first. So is the ALL of ``GROUP BY ALL`` and ``ORDER BY ALL``.
-    ``origin`` is the lineage of the column that the name must mean, when a DataFrame gave it.
+    Functions that are called without parentheses (``current_date``, ``current_timestamp``, ``current_user`` ...) are
+    Names, too; a column with the same name takes precedence. The ALL of ``GROUP BY ALL`` and ``ORDER BY ALL`` is also a
+    Name.
+    origin: the lineage of the column that the name must refer to if it was taken from a DataFrame; otherwise empty.
     """
 
     parts: tuple[str, ...]
@@ -373,11 +374,11 @@ class SortItem(Node):
 
 @dataclass(frozen=True)
 class Call(Expression):
-    """A function call with everything SQL can hang on it.
+    """A function call with its modifiers: DISTINCT, WITHIN GROUP, FILTER, IGNORE or RESPECT NULLS, and OVER.
 
     ``count(*)`` has the one argument ``Star()``. SUBSTRING, OVERLAY and POSITION in their keyword forms are
     calls of ``substring``, ``overlay`` and ``locate``, as Spark reads them. ``nulls`` is IGNORE, RESPECT or
-    None. ``user``: the function is one of the user's own.
+    None. ``user``: the user-defined function that is called, or None for a function of SQL.
     """
 
     name: tuple[str, ...]

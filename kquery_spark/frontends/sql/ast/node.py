@@ -11,7 +11,7 @@ from kquery_spark.run_control import check_run
 
 @dataclass(frozen=True)
 class Node:
-    """A piece of SQL. ``pos`` is its offset in the string, no part of equality, hashing or ``repr``."""
+    """A node of the syntax tree. pos: its offset in the SQL string, or -1; equality, hashing and ``repr`` ignore it."""
 
     pos: int = field(default=-1, kw_only=True, compare=False, repr=False)
 
@@ -55,7 +55,7 @@ def _rewritten_tuple(items: tuple[Any, ...], rule: Callable[[Node], Node]) -> tu
 
 
 def walk(root: Node) -> Iterator[tuple[Node, int]]:
-    """Every node below and including ``root`` with its depth (root 1), parents first, without recursion."""
+    """Yield ``root`` and all nodes below it, parents first, each with its depth (1 for the root), without recursion."""
     stack = [(root, 1)]
     while stack:
         check_run()

@@ -59,11 +59,11 @@ GroupingElement = Expression | Rollup | Cube | GroupingSets
 
 @dataclass(frozen=True)
 class GroupBy(Node):
-    """``GROUP BY elements``: their cross product, ordinals not yet resolved, ``GROUP BY ALL`` one Name.
+    """``GROUP BY elements``. The grouping sets of the query are the cross product of those of its elements.
 
-    ``sets_of`` holds the sets of the older form ``GROUP BY a, b GROUPING SETS ((a), b)``, whose ``elements``
-    are the plain expressions the sets are taken from. Without elements, which only DataFrames write, all rows are
-    one group.
+    Nothing is resolved yet: ``GROUP BY 1`` has an IntegerLiteral, ``GROUP BY ALL`` a Name. sets_of: the grouping sets
+    in the older syntax ``GROUP BY a, b GROUPING SETS ((a), b)``, in which ``elements`` lists the expressions a and b.
+    If ``elements`` is empty, which only DataFrames produce, all rows form one group.
     """
 
     elements: tuple[GroupingElement, ...]
@@ -110,8 +110,8 @@ class CommonTable(Node):
 class Query(Node):
     """A body with WITH (``recursive``: WITH RECURSIVE) before it and ORDER BY, WINDOW, LIMIT and OFFSET after it.
 
-    ``LIMIT ALL`` is not a limit. A parenthesised query without any of these is just its body; else a Query can
-    be the body of a Query: ``(SELECT 1 LIMIT 3) LIMIT 1``.
+    ``LIMIT ALL`` is the same as no limit. Parentheses around a body without any of these clauses are dropped. Around a
+    body with such clauses, they make a Query the body of another Query: ``(SELECT 1 LIMIT 3) LIMIT 1``.
     """
 
     body: QueryBody

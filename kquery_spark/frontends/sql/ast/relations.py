@@ -27,7 +27,10 @@ class Relation(Node):
 
 @dataclass(frozen=True)
 class Table(Relation):
-    """A table, view or CTE by its (multi-part) name; ``bound`` is the plan that the name meant at some time."""
+    """A table, view or CTE by its (multi-part) name.
+
+    bound: the plan that the name referred to when a DataFrame was created; None if the analyzer must look up the name.
+    """
 
     name: tuple[str, ...]
     alias: TableAlias | None = None
@@ -73,7 +76,7 @@ class Sampled(Relation):
 class Pivot(Relation):
     """``relation PIVOT (aggregates FOR columns IN (values)) alias``: a column for each value and aggregate.
 
-    A value of several columns is a row, each perhaps with an alias, as are the aggregates.
+    With several pivot columns, each value is a Row. Values and aggregates can have aliases (Aliased).
     """
 
     relation: Relation
@@ -95,7 +98,8 @@ class UnpivotColumns(Node):
 class Unpivot(Relation):
     """``relation UNPIVOT (values FOR name IN (columns)) alias``: a row for each of the columns.
 
-    ``columns`` hold one column each, or as many as there are ``values``, which are the columns that the values go to.
+    values: the names of the output columns for the values. name: the output column for the names. columns: the input
+    columns of each output row, as many as there are ``values``.
     """
 
     relation: Relation
@@ -116,7 +120,7 @@ class Renamed(Relation):
 
 @dataclass(frozen=True)
 class Lateral(Relation):
-    """``LATERAL relation``: sees the columns of what stands to its left."""
+    """``LATERAL relation``: the relation can refer to columns of the relations to its left."""
 
     relation: Relation
 

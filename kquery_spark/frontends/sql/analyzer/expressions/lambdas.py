@@ -42,7 +42,7 @@ def _aggregate_lambda(
     """AGGREGATE: one lambda updates the state, and an optional second one converts the last state to the result."""
     array, zero = arguments
     if zero.dtype != t.nullable_within(zero.dtype):
-        raise Unsupported(f"{entry.name} from nested values that hold no NULL is not supported")
+        raise Unsupported(f"{entry.name} with non-nullable nested initial values is not supported")
     fields = entry.parameters([array.dtype, zero.dtype])
     body, columns = _lambda(analyzer, lambdas[0], fields)
     if body.dtype == t.NULL:

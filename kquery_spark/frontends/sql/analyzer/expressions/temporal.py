@@ -41,7 +41,7 @@ def _months_first(analyzer: ExpressionAnalyzer, node: ast.Binary, months: Expr) 
     if node.op == "+":
         return _add_months(analyzer, value, months)
     if value.dtype == t.DATE:
-        analyzer.fail("[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] a date is not taken from an interval", node)
+        analyzer.fail("[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] an interval minus a date is invalid", node)
     return None
 
 

@@ -38,7 +38,7 @@ def window_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     spec = _window_spec(analyzer, node)
     analyzer.allows_windows, analyzer.in_window = False, True
     try:
-        # Spark never evaluates a constant among them
+        # Spark drops constant PARTITION BY keys without evaluating them.
         keys = [analyzer.expr(key) for key in spec.partition_by]
         partition = tuple(key for key in keys if not is_constant(key))
         order = tuple(SortKey(analyzer.expr(s.expression), s.ascending, s.nulls_first) for s in spec.order_by)

@@ -91,7 +91,9 @@ class SelectAnalyzer:
             spec = written.get(window.name) if isinstance(window, window_ast.WindowName) else window
             if not isinstance(spec, window_ast.WindowSpec):
                 error = "UNRESOLVED_WINDOW_REFERENCE" if spec is None else "INVALID_WINDOW_REFERENCE"
-                self._queries.fail(f"[INVALID_SQL_SYNTAX.{error}] {name} stands for no window's text", window)
+                self._queries.fail(
+                    f"[INVALID_SQL_SYNTAX.{error}] {name} must refer to a window with a specification", window
+                )
             specs[name] = spec
         return specs
 

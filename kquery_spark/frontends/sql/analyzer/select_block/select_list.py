@@ -52,7 +52,7 @@ def _check_size(expr: Expr) -> None:
     """Raise an error for a huge expression: each name of an earlier item is replaced by a copy of its expression."""
     if next(islice(walk(expr), _MAX_NODES, None), None) is not None:
         raise Unsupported(
-            f"names of earlier items of a select list that stand for more than {_MAX_NODES} operators are not supported"
+            f"a select item whose aliases expand to more than {_MAX_NODES} operators is not supported"
         )
 
 

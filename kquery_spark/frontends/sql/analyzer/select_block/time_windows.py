@@ -39,7 +39,7 @@ def with_time_window(
         return context, relation
     if len(calls) > 1:
         context.queries.fail(
-            "several windows of time in one SELECT would pair each with every other, so there can be only one",
+            "a SELECT can have only one time window, because several would combine each window with every other",
             calls[1],
         )
     (call,) = calls
@@ -85,12 +85,12 @@ def _with_window(analyzer: ExpressionAnalyzer, call: ast.Call, plan: LogicalPlan
     offset = durations[2] if len(durations) > 2 else 0
     if width <= 0 or step <= 0:
         raise PlanError(
-            "[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] a window of time and its steps are longer than 0"
+            "[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] the window duration and the slide duration must be positive"
         )
     if step > width or abs(offset) >= step:
         raise PlanError(
-            "[DATATYPE_MISMATCH.PARAMETER_CONSTRAINT_VIOLATION] the steps of a window are not longer than the window, and "
-            "it starts less than a step apart"
+            "[DATATYPE_MISMATCH.PARAMETER_CONSTRAINT_VIOLATION] the slide duration must not exceed the window "
+            "duration, and the start time must be less than the slide duration"
         )
     count = math.ceil(width / step)
     if count > _MAX_WINDOWS:
@@ -113,7 +113,12 @@ def _with_window(analyzer: ExpressionAnalyzer, call: ast.Call, plan: LogicalPlan
 
 
 def _window(analyzer: ExpressionAnalyzer, time: Expr, width: int, step: int, offset: int, index: int) -> Expr:
-    """The window that began ``index`` steps before the last one that began before the time."""
+    """Build the window that starts ``index`` steps before the latest window that starts at or before the time.
+
+    Windows start at ``offset + k * step`` microseconds. With a step of 5 and no offset, the latest window for the time
+    12 starts at 12 - 12 mod 5 = 10. For times before the offset, the remainder is negative, so one more step is
+    subtracted.
+    """
 
     def long(value: int) -> Literal:
         return Literal(value, t.LONG)
