@@ -60,7 +60,9 @@ def test_the_client_resolves_queries_by_the_settings_of_the_service():
     context._facts = replace(context.facts, last_key_wins=True, recursion_rounds=7, recursion_rows=None)
     with QueryService(context) as service, kq.connect(f"grpc://127.0.0.1:{service.port}") as remote:
         assert remote.facts == context.facts
-        assert remote.sql("SELECT map(1, 'a', 1, 'b')[1] AS x").collect() == [{"x": "b"}]
+        assert remote.sql("SELECT map_from_arrays(array(1, 1), array('a', 'b')) AS x").collect() == [
+            {"x": [(1, "b")]}
+        ]
 
 
 def test_rows_of_the_client_travel_with_the_query(remote: kq.ExecutionContext):

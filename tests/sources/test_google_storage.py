@@ -115,7 +115,7 @@ def test_no_credentials_are_an_error_at_once(monkeypatch, tmp_path):
 
 def test_wrong_options_are_named(tmp_path):
     for wrong in ({"google_bucket": "x"}, {"token": str(tmp_path / "none")}):
-        with pytest.raises(ConfigError, match=r"google_bucket; there are access_token|token is 'anon'"):
+        with pytest.raises(ConfigError, match=r"google_bucket; there are access_token|token must be 'anon'"):
             store_of_options("gs://b/x", wrong)
     missing = {"google_service_account": str(tmp_path / "none")}
     with pytest.raises(KQueryError, match=r"the credentials file .* does not exist"):

@@ -219,7 +219,8 @@ class DataFrame(Builder):
             if len(old) != len(new):
                 raise PlanError(f"replace() has {len(new)} new value(s) for {len(old)} old")
             changes = dict(zip(old, new, strict=True))
-        return self.select(*nulls.replaced(self.schema, changes, self._spelled(_names(subset))))
+        # Unlike in fillna() and dropna(), Spark compares these names exactly. It ignores other spellings; here, they raise.
+        return self.select(*nulls.replaced(self.schema, changes, _names(subset)))
 
     def _spelled(self, names: Any) -> Any:
         """Replace column names, in a list or as keys of a dict, by their spelling in this DataFrame."""

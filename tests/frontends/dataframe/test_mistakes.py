@@ -111,7 +111,7 @@ def test_an_error_in_a_part_points_at_no_place_in_the_query():
     [
         (
             lambda c: c.register_arrow("a", pa.table({"at": pa.array([1], pa.timestamp("ns"))})),
-            "column at has parts",
+            "column at has nanoseconds",
         ),
         (
             lambda c: c.register_arrow("a", pa.table({"n": pa.nulls(1, pa.decimal256(50, 2))})),
