@@ -13,18 +13,22 @@ from collections import OrderedDict
 from kquery_spark.compiler.compile import CompiledQuery, compile_query
 from kquery_spark.compiler.placement import Placement
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import SourceError
 from kquery_spark.logical import LogicalPlan, Scan, walk_plan
 
 _Key = tuple[LogicalPlan, EngineConfig, Placement]
-_MAX_SPLITS = 2_000  # of one query; file lists and statistics of larger ones would take too much memory
+_MAX_QUERIES = 64
+_MAX_SPLITS = 20_000  # of all queries together; their sources hold file lists, and statistics of each split
 
 
 class CompiledPlans:
-    """The queries that were used last, at most ``size`` of them. Threads may share the object."""
+    """The queries that were used last. Threads may share the object."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._queries: OrderedDict[_Key, CompiledQuery] = OrderedDict()
+    def __init__(self) -> None:
+        self._queries: OrderedDict[_Key, tuple[CompiledQuery, int]] = (
+            OrderedDict()
+        )  # with the number of splits
+        self._splits = 0
         self._lock = threading.Lock()
 
     def compile(self, plan: LogicalPlan, config: EngineConfig, placement: Placement) -> CompiledQuery:
@@ -34,35 +38,44 @@ class CompiledPlans:
         """
         key = (plan, config, placement)
         with self._lock:
-            query = self._queries.get(key)
-            if query is not None:
+            if key in self._queries:
                 self._queries.move_to_end(key)
-                return query
+                return self._queries[key][0]
         query = compile_query(plan, config, placement, check=False)
-        if _is_repeatable(query.optimized):
-            with self._lock:
-                self._queries[key] = query
-                if len(self._queries) > self._size:
-                    self._queries.popitem(last=False)
+        splits = _repeatable_splits(query.optimized)
+        if splits is not None and splits <= _MAX_SPLITS:
+            self._put(key, query, splits)
         return query
 
+    def _put(self, key: _Key, query: CompiledQuery, splits: int) -> None:
+        with self._lock:
+            if key in self._queries:  # another thread has compiled the same plan
+                return
+            self._queries[key] = query, splits
+            self._splits += splits
+            while len(self._queries) > _MAX_QUERIES or self._splits > _MAX_SPLITS:
+                self._splits -= self._queries.popitem(last=False)[1][1]
 
-def _is_repeatable(plan: LogicalPlan) -> bool:
-    """Return whether a plan may be remembered. In an optimized plan, subqueries are joins, so that all scans are nodes.
+
+def _repeatable_splits(plan: LogicalPlan) -> int | None:
+    """Return the number of splits of an optimized plan, in which subqueries are joins; None if it must not be remembered.
 
     Sources of remote files hold credentials, which expire. Rows of Spark and Python functions belong to one query.
     """
-    splits = 0
+    count = 0
     for node in walk_plan(plan):
         if node.calls_python or not (node.children or isinstance(node, Scan)):
-            return False
+            return None
         if isinstance(node, Scan):
-            scanned = node.source.splits()
-            splits += len(scanned)
-            if splits > _MAX_SPLITS or any(map(node.source.is_remote, scanned)):
-                return False
-    return True
+            try:
+                splits = node.source.splits()
+            except SourceError:  # a file that compilation did not need is missing; the tasks raise the error
+                return None
+            if any(map(node.source.is_remote, splits)):
+                return None
+            count += len(splits)
+    return count
 
 
-COMPILED_PLANS = CompiledPlans(64)
+COMPILED_PLANS = CompiledPlans()
 """The queries that this process compiled last for Spark."""
