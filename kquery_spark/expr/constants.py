@@ -83,12 +83,17 @@ def _evaluate(expr: Expr) -> Vector:
 
 
 def _call(expr: Call) -> Vector:
-    """Evaluate a call. Spark does not evaluate the arguments after the first NULL, whose errors must not be raised."""
+    """Evaluate a call. Spark does not evaluate the arguments after the first NULL, whose errors must not be raised.
+
+    Outside of ANSI mode, neither does it evaluate ``x`` in ``x / 0``.
+    """
     entry, values = expr.entry, dict[int, Vector]()
-    for position in entry.evaluation_order(len(expr.args)):
+    order = entry.evaluation_order(len(expr.args))
+    stops_at_zero = entry.stops_at_zero and expr.mode is not EvalMode.ANSI
+    for position in order:
         value = values[position] = _evaluate(expr.args[position])
-        is_zero = entry.stops_at_zero and expr.mode is not EvalMode.ANSI and value.data.as_py() == 0
-        if is_zero or not value.data.is_valid:
+        is_zero_divisor = stops_at_zero and position != order[-1] and value.data.as_py() == 0
+        if is_zero_divisor or not value.data.is_valid:
             return literal_vector(Literal(None, expr.dtype))
     arguments = [values[i] if i in values else _evaluate(a) for i, a in enumerate(expr.args)]
     return call(entry, arguments, CallContext(expr.dtype, expr.mode, expr.tz, 1))

@@ -14,3 +14,10 @@ SELECT CAST(m * 1000 AS DECIMAL(4, 2)), sum(m * 1e36BD) FROM t GROUP BY m
 -- sums
 query
 SELECT sum(id * 9223372036854775807) FROM u
+
+-- constants: a zero divisor decides the result, a zero dividend does not
+query
+SELECT 0 / 5 AS a, 0 % 5 AS b, pmod(0, 5) AS c, 0 DIV 5 AS d, 1 / 0 AS e, 5 % 0 AS f, CAST(NULL AS INT) / 0 AS g, 0 / CAST(NULL AS INT) AS h, 0.00 / 5 AS i
+
+query
+SELECT try_divide(0, 5) AS a, try_divide(1, 0) AS b, 0D / 2 AS c, try_add(0, 0) AS d
