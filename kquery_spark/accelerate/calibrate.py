@@ -24,17 +24,17 @@ from kquery_spark.spark_bridge.session.bypass import bypass
 ROWS = 2_000_000
 _REPEATS = 5
 _PARTITIONS = 2
-_LEAST_MEASURABLE_SECONDS = 1e-10  # seconds a row or byte: below what can be measured
+_LEAST_MEASURABLE_SECONDS = 1e-10  # per row, value, or byte; used if a smaller or negative time was measured
 
 
 def calibrate(spark: SparkSession, directory: str | None = None, rows: int = ROWS) -> CostModel:
     """Measure and return the cost model; terms that are not measured (long strings, Arrow results) keep their defaults.
 
     directory: an existing directory that Spark's workers can read; None: the temporary directory of this machine.
-    rows: the number of rows of the table. It is written to a new subdirectory, which is removed at the end. With the
-    default, calibration takes about half a minute; no other program should run during this time.
+    rows: the number of rows of the table that is measured. The table is written to a new subdirectory, which is removed
+    at the end. With the default, calibration takes about half a minute; no other program should run during this time.
 
-    Raises FileNotFoundError or NotADirectoryError for another directory.
+    Raises FileNotFoundError or NotADirectoryError if ``directory`` does not exist or is not a directory.
     """
     root = Path(tempfile.mkdtemp(prefix="kquery-calibrate-", dir=directory))
     root.chmod(0o755)  # workers may run as other users
@@ -68,10 +68,9 @@ class _Calibration:
         self._rows = rows
 
     def model(self) -> CostModel:
-        """Measure all terms. The order matters: a measured difference includes several terms, and the known ones are
-        subtracted.
+        """Measure all terms. The order matters, because later measurements may need the terms measured before them.
 
-        For example, ``_step_row_seconds`` subtracts the decoding, steps, and stages that were measured before it.
+        For example, ``_step_row_seconds`` corrects its measurement for decoding, steps, and stages.
         """
         default = CostModel()
         model = replace(default, planning_seconds=self._planning_seconds())
@@ -134,7 +133,10 @@ class _Calibration:
         return _difference(lambda: _run(grouped), lambda: _run(few.filter("g >= 0")))
 
     def _step_row_seconds(self, model: CostModel) -> float:
-        """Seconds saved per row by an aggregation into many groups, apart from the savings of reading and of the steps."""
+        """Seconds saved per row by an aggregation into many groups, apart from what reading and the two steps save.
+
+        The measured saving is already reduced by the engine's two Python stages, so their time is added.
+        """
         saved = self._saved(self._table.groupBy("k").sum("v").selectExpr("max(k) AS k"))
         explained = self._rows * 16 * model.decoded_byte_seconds + 2 * model.step_seconds
         return max(_LEAST_MEASURABLE_SECONDS, (saved - explained + 2 * model.stage_seconds) / self._rows)

@@ -1,8 +1,8 @@
 """``kq.enable(spark)``: runs the actions of a session's DataFrames, and SQL that writes, in the engine with no code changes.
 
-While any session is enabled, the actions of PySpark's DataFrame class and ``sql`` of its session class are wrapped. For
-other sessions, and for queries that fall back to Spark, a wrapper calls PySpark's own method. ``spark.kquery.enabled=false``
-switches a session off without ``disable``.
+While any session is enabled, the actions of PySpark's DataFrame class, ``sql`` of its session class, and ``pivot`` of
+its GroupedData class are wrapped. For other sessions, and for queries that fall back to Spark, a wrapper calls PySpark's
+own method. ``spark.kquery.enabled=false`` switches a session off without ``disable``.
 
 This module imports no part of the planner. A thread imports the planner after ``enable`` (see ``preload``), and the wrappers
 import it when an action needs it.
@@ -98,7 +98,7 @@ _Subject = DataFrame | GroupedData | SparkSession
 
 
 def _options(subject: _Subject) -> _Options | None:
-    """Return the options for an action of a DataFrame or for SQL of a session; None if PySpark runs it unchanged."""
+    """Return the options of the session of ``subject``; None if PySpark's own method has to run."""
     if isinstance(subject, GroupedData):
         return _options(grouped_frame(subject))
     if is_bypassed() or isinstance(subject, LazyDataFrame) or not (_sessions or _everywhere):
@@ -145,7 +145,10 @@ def _limited_to_shown(frame: DataFrame, n: int = 20, *_: Any, **__: Any) -> Data
 
 
 def _sql(session: SparkSession, options: _Options, /, sqlQuery: str, args: Any = None, **kwargs: Any) -> Any:
-    """Run a statement that writes. Others, and those with arguments (Spark's analyzer binds these), fall back to Spark."""
+    """Run a statement that writes. Other statements, and statements with arguments, fall back to Spark.
+
+    Spark's analyzer binds arguments.
+    """
     if args or kwargs or not isinstance(sqlQuery, str) or not may_write(sqlQuery):
         return NotImplemented
     if not import_planner(options.fallback):
@@ -157,7 +160,7 @@ def _sql(session: SparkSession, options: _Options, /, sqlQuery: str, args: Any =
 
 
 def _pivot(grouped: GroupedData, options: _Options, /, pivot_col: Any, values: Any = None) -> Any:
-    """Pivot by a column without given values, which the engine finds if it can."""
+    """Pivot by a column. If the caller passed no values, the engine finds them if it can, otherwise Spark."""
     if values is not None or not isinstance(pivot_col, str) or not import_planner(options.fallback):
         return NotImplemented
     from kquery_spark.accelerate.pivots import pivot_values
@@ -177,7 +180,7 @@ _ACTIONS: dict[str, _Action] = {
 
 
 def _install() -> None:
-    """Wrap the actions of PySpark's classic DataFrame and the session's ``sql``, unless they are already wrapped."""
+    """Wrap ``_ACTIONS`` of the classic DataFrame, ``SparkSession.sql``, and ``GroupedData.pivot``, unless it is done."""
     with _install_lock:
         if _installed:
             return

@@ -17,15 +17,16 @@ from kquery_spark.spark_bridge.frames.lazy_dataframe import LazyDataFrame
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 
 _MAX_VALUES_SETTING = "spark.sql.pivotMaxValues"
-# Python passes the values to Spark. Values of these types remain the same on the way; a collated string is another type.
+# The engine returns the values to Python, which passes them to Spark. Values of these types do not change on this way.
+# A string with a collation has another type name.
 _TYPES = frozenset({"string", "boolean", "tinyint", "smallint", "int", "bigint"})
 
 
 def pivot_values(frame: DataFrame, column: str, fallback: Fallback, when: When) -> list[Any] | None:
     """Return the distinct values of a column of ``frame`` in Spark's order.
 
-    None if Spark has to find them: for other types, if Spark rejects the column, if the engine should not win, or if there
-    are more values than Spark allows, for which it raises an error.
+    None if Spark has to find them: if the type is not in ``_TYPES``, if Spark rejects the column, if the query falls
+    back to Spark, or if there are more values than Spark allows. In the last case, Spark then raises its error.
     """
     try:
         selected = frame.select(column)

@@ -2,7 +2,7 @@
 
 Under ``kq.enable``, every action plans its query anew, and many programs repeat their queries. A logical plan contains
 everything that compilation depends on: expressions with their evaluation modes and time zones, and files with their sizes
-and times. A plan over changed files is therefore another plan.
+and times. If a file has changed, the new plan is therefore not equal to the remembered one, and is compiled.
 """
 
 from __future__ import annotations
@@ -25,14 +25,13 @@ class CompiledPlans:
     """The queries that were used last. Threads may share the object."""
 
     def __init__(self) -> None:
-        self._queries: OrderedDict[_Key, tuple[CompiledQuery, int]] = (
-            OrderedDict()
-        )  # with the number of splits
+        # Each query with its number of splits; the least recently used query comes first.
+        self._queries: OrderedDict[_Key, tuple[CompiledQuery, int]] = OrderedDict()
         self._splits = 0
         self._lock = threading.Lock()
 
     def compile(self, plan: LogicalPlan, config: EngineConfig, placement: Placement) -> CompiledQuery:
-        """Return the compiled query of a plan whose files and constants need no check.
+        """Return the compiled query of a plan. The caller has already checked the plan's files and constants.
 
         Raises the errors of ``compile_query``.
         """
@@ -58,9 +57,11 @@ class CompiledPlans:
 
 
 def _repeatable_splits(plan: LogicalPlan) -> int | None:
-    """Return the number of splits of an optimized plan, in which subqueries are joins; None if it must not be remembered.
+    """Return the number of splits of an optimized plan; None if its query must not be remembered.
 
-    Sources of remote files hold credentials, which expire. Rows of Spark and Python functions belong to one query.
+    That is the case for remote files, because their sources hold credentials that expire, and for leaves with rows of
+    Spark and for Python functions, which belong to one query. The walk finds the scans of subqueries, too, because the
+    optimizer has rewritten subqueries to joins.
     """
     count = 0
     for node in walk_plan(plan):

@@ -55,7 +55,7 @@ def evaluate_constant(expr: Expr) -> Literal:
 
 
 def check_constant(expr: Expr) -> None:
-    """Raise the error, if any, of an expression that reads no columns; its type may be one that no literal has."""
+    """Raise the error, if any, of an expression that reads no columns; ``Literal`` need not support its type."""
     _evaluate(expr)
 
 

@@ -17,7 +17,7 @@ from kquery_spark.types.vector import Flags, true_flags
 
 
 class RowConditions:
-    """Conditions that a row must all pass; without conditions, every row passes. terms: the conditions.
+    """A conjunction of conditions (``terms``): a row passes if all of them are true.
 
     A file can have thousands of row groups, and each one has its own dictionaries. Therefore, what depends only on the
     conditions is computed once: their division by columns, and the compiled programs.
@@ -58,7 +58,7 @@ class RowConditions:
         return [conjunct for term in self.terms for conjunct in conjuncts(term)]
 
     def flags(self, batch: Batch) -> Flags | None:
-        """Return True for the rows of a batch that pass; None if there are no conditions."""
+        """Return flags that are True for the rows of a batch that pass; None if there are no conditions."""
         names = tuple(batch.schema.names)
         program = self._programs.get(names)
         if program is None:
@@ -73,7 +73,7 @@ class RowConditions:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def passing_values(self, field: pa.Field, column: DictionaryColumn) -> Flags:
-        """Return ``DictionaryColumn.flags`` of the values for which all conditions are true. They read only this column.
+        """Return ``DictionaryColumn.flags`` that are True for values that pass. The conditions read only this column.
 
         NULL is evaluated once for all dictionaries, because kernels take longer for arrays with NULL.
         """

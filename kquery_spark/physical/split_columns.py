@@ -70,7 +70,7 @@ class SplitColumns:
         return self._source.schema.field(name).type
 
     def is_worthwhile(self, name: str) -> bool:
-        """True if decoding dictionary indices is faster than pyarrow's values: for many rows, or for columns with NULLs."""
+        """True if decoding dictionary indices is faster than pyarrow decodes values: for many rows, or with NULLs."""
         return self.rows >= _MIN_INDEXED_ROWS or self._source.has_nulls(self._split, name)
 
     @property
@@ -85,7 +85,10 @@ class SplitColumns:
         return self._dictionary_columns[name]
 
     def before_any_column(self, rows: Int64s | None) -> list[FilteredColumns]:
-        """Return the first selection: the given rows and no column, or an empty list if no row has been excluded (None)."""
+        """Return the selection to which ``add_columns`` adds the first columns: ``rows`` without any column.
+
+        If no row is excluded (None), the list is empty, and ``add_columns`` then decodes all rows.
+        """
         return [] if rows is None else [FilteredColumns(Batch(pa.schema([]), (), len(rows)), rows)]
 
     def add_columns(self, states: list[FilteredColumns], columns: list[str]) -> list[FilteredColumns]:
@@ -133,7 +136,10 @@ def decided_by_values(
 
 
 def rows_of(passing_by_column: Sequence[PassingValues], rows: Int64s | None) -> Int64s | None:
-    """Return the positions among ``rows`` (None: all rows) that have a passing value in any of the columns."""
+    """Return the positions among ``rows`` (None: all rows) that have a passing value in any of the columns.
+
+    One column is enough, as ``RuntimeFilter.passing_values`` defines. The last flag of a column is that of NULL.
+    """
     passing_rows = []
     for column, passing_values in passing_by_column:
         count, null_passes = np.count_nonzero(passing_values[:-1]), passing_values[-1]

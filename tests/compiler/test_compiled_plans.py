@@ -84,7 +84,7 @@ def test_the_number_of_queries_and_of_their_splits_is_limited(
     monkeypatch.setattr(compiled_plans, "_MAX_SPLITS", 15)
     plans = CompiledPlans()
     first = plans.compile(plan_of(path, 1), CONFIG, IN_TASK_ORDER)
-    plans.compile(plan_of(path, 2), CONFIG, IN_TASK_ORDER)  # ten splits of each file
+    plans.compile(plan_of(path, 2), CONFIG, IN_TASK_ORDER)  # each plan has ten splits
     assert plans.compile(plan_of(path, 1), CONFIG, IN_TASK_ORDER) is not first
 
 

@@ -33,7 +33,7 @@ def test_sums_are_exact(
     expected = [0] * count
     for group, value in zip(ids.tolist(), values.tolist(), strict=True):
         expected[group] += value
-    values.flags.writeable = False  # as the values of Arrow arrays
+    values.flags.writeable = False  # like the values of Arrow arrays
     with pytest.MonkeyPatch.context() as patch:
         if not compiled:
             patch.setattr(reduce, "_compiled_sums", lambda *arguments: None)

@@ -49,9 +49,8 @@ def per_distinct(
     length = context.num_rows
     codes, cardinality = np.zeros(length, np.int64), 1
     present = np.ones(length, np.bool_)
-    columns: list[
-        tuple[list[Any], Int64s | None]
-    ] = []  # the values of each argument, and their index for each row
+    # For each argument: its values, and for each row the index of its value (None for a scalar).
+    columns: list[tuple[list[Any], Int64s | None]] = []
     for arg in args:
         if arg.is_scalar:
             if not arg.data.is_valid:
@@ -65,7 +64,9 @@ def per_distinct(
         indices = index.to_numpy(zero_copy_only=False).astype(np.int64)
         columns.append((values(table), indices))
         size = max(1, len(table))
-        if cardinality * size > _MAX_CODES:  # renumber the combinations that occur
+        if (
+            cardinality * size > _MAX_CODES
+        ):  # renumber the combinations that occur, which are at most one per row
             codes, cardinality = runs(codes).ids(), max(1, length)
         codes, cardinality = codes * size + indices, cardinality * size
     rows = np.flatnonzero(present)

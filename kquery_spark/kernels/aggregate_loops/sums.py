@@ -22,7 +22,8 @@ def sum_groups(values: Any, ids: Any, sums: Any) -> Any:
     """Add each value to the sum of its group in one of the ``LANES`` rows of ``sums``.
 
     ids: the group of each value, which must be a column of ``sums``. Returns a number M such that the magnitude of no value
-    exceeds M + 1. If (M + 1) times the number of values exceeds int64, the sums may have overflowed.
+    exceeds M + 1 (which itself may not fit into int64). If (M + 1) times the number of values exceeds int64, the sums
+    may have overflowed.
 
     ``value ^ (value >> 63)`` is the value itself if it is not negative, otherwise its magnitude minus 1.
     """

@@ -46,9 +46,9 @@ _MAX_SIZE_IN_TAG, _COPY_SIZE_MASK, _OFFSET_IN_TAG = uintp(60), uintp(0x3F), uint
 _BYTE, _TWO_BYTES = uintp(0xFF), uintp(0xFFFF)
 _PAIR_BYTES = uintp(32)  # at least the bytes of two tags, a literal of 16 bytes, and the word with an offset
 _RAW_PAIR_BYTES = uintp(80)  # a literal of 16 bytes and a copy of 64 bytes
-_MIN_RUN_BYTES = uintp(
-    64
-)  # raw bytes that ``_integer_pairs`` decompresses in one call if the data are integers
+# A call of ``_integer_pairs`` that writes at least this number of raw bytes shows that the data are integers.
+_MIN_RUN_BYTES = uintp(64)
+# The number of raw bytes that the other functions decompress before ``_integer_pairs`` is tried again.
 _MIN_SKIPPED_BYTES, _MAX_SKIPPED_BYTES = uintp(8), uintp(4096)
 
 
@@ -69,7 +69,8 @@ def _copy_after(literal_size: Any, word: Any) -> Any:
     """Decode the copy after a literal of 1 to 3 bytes; returns its kind, and its size and offset if the kind is 1 or 2.
 
     word: the eight bytes from the literal's tag on. Kinds 1 and 2 often alternate at random, so there is no branch:
-    ``is_near`` is a mask of ones for kind 1, and 0 for kind 2.
+    ``is_near`` (kind - 2) is -1, a mask of ones, for kind 1, and 0 for kind 2. So ``x ^ (is_near & (x ^ y))`` is y for
+    kind 1, and x for kind 2.
     """
     copy = word >> (_BYTE_BITS * (literal_size + _ONE))
     kind = copy & _KIND_MASK
@@ -83,7 +84,10 @@ def _copy_after(literal_size: Any, word: Any) -> Any:
 
 @numba.njit(inline="always")
 def _is_integer_pair(raw_size: Any, kind: Any, offset: Any, raw_before: Any) -> Any:
-    """Return whether ``_write_pair`` can write a pair. raw_before: the raw bytes of the block before the pair."""
+    """Return whether ``_write_pair`` can write a pair. raw_before: how many raw bytes come before the pair.
+
+    Kinds are unsigned, so ``kind - 1 <= 1`` is true only for kinds 1 and 2: 0 - 1 wraps around to a large number.
+    """
     return kind - _NEAR_COPY <= _ONE and raw_size <= _TWO_WORDS and offset >= _WORD and offset <= raw_before
 
 
@@ -105,6 +109,9 @@ def _integer_pairs(data: Any, at: Any, end: Any, out: Any, start: Any, to: Any, 
 
     Returns the position of that element and the position of its raw bytes. After the 64-bit integer 1000 (``e8 03 00 ..``),
     1001 is the pair ``00 e9`` and ``0d 08``: the literal ``e9``, and a copy of 7 bytes from 8 bytes back.
+
+    A pair takes 1 byte and the literal, and 2 bytes for a copy of kind 1 or 3 bytes for kind 2. So ``at`` advances by
+    the size of the literal plus 2 plus the kind.
     """
     while at + _PAIR_BYTES <= end and to + _RAW_PAIR_BYTES <= out_end:
         word = load64(data, at)
@@ -228,6 +235,7 @@ def snappy_block(data: Any, at: Any, end: Any, out: Any, to: Any, raw_size: Any)
         skipped = _MIN_SKIPPED_BYTES if is_run else min(_TWO * skipped, _MAX_SKIPPED_BYTES)
         next_try = to + skipped
         while at < end and to < next_try:
+            # ``_short_elements`` stops ``_RAW_PAIR_BYTES`` before the given end, hence soon after ``next_try``.
             at, to = _short_elements(data, at, end, out, start, to, min(out_end, next_try + _RAW_PAIR_BYTES))
             if at < end and to < next_try:
                 is_valid, at, to = _element(data, at, end, out, start, to, out_end)

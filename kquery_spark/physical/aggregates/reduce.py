@@ -26,9 +26,9 @@ from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, narro
 _SAMPLE_ROWS = 4096
 _MIN_COMPILED_ROWS = 4096
 _MAX_COMPILED_GROUPS = 16_384  # the sums of more groups do not fit into the processor's caches
-_ROWS_PER_CHUNK = (
-    65_536  # summing these without the loop takes about as long as reading a column chunk without its loop
-)
+# ``AGGREGATE_LOOPS.kernels`` measures work in column chunks. Without compiled loops, summing this number of rows takes
+# about as long as reading one chunk.
+_ROWS_PER_CHUNK = 65_536
 _LOW_HALF = np.int64(0xFFFFFFFF)
 _EXACT = decimal.Context(prec=40)
 _SIGN = np.int64(-(2**63))
@@ -139,7 +139,7 @@ def sum_decimal(vector: Vector, groups: Groups, scale: int) -> pa.Array:
 def _from_halves(sums: list[Int64s], scale: int) -> pa.Array:
     """Combine sums of 32-bit digits, lowest first, into decimal(38, scale). Sums of more than 38 digits become NULL.
 
-    As in decimal addition on paper: each digit keeps its lower 32 bits and carries the others to the next digit.
+    As in addition on paper, each digit keeps its lower 32 bits, and the upper bits are carried to the next digit.
     """
     carry = np.zeros(len(sums[0]), np.int64)
     digits = []
@@ -246,7 +246,7 @@ def extreme(vector: Vector, groups: Groups, largest: bool) -> Data:
 def _keep_best(
     best: npt.NDArray[Any], ids: Int64s, rows: npt.NDArray[Any], function: np.ufunc, largest: bool
 ) -> None:
-    """Update ``best`` with the extreme of each group.
+    """Update ``best`` with the extreme of each group. rows: the value of each row.
 
     After a sample of rows, few other rows can still improve an extreme. Finding these by one vectorized comparison takes a
     third of the time of ``ufunc.at`` for all rows. NaN is never skipped, because no comparison with it is true.

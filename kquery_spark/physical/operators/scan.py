@@ -3,10 +3,12 @@
 For each split of a columnar source, the reader takes these steps, and each step sees only the rows that the one before left:
 
 1. Statistics (row groups, pages, partition values) exclude rows without decoding anything.
-2. Conditions on one dictionary-encoded column run over its dictionary, and select rows by their indices.
+2. Conditions on one dictionary-encoded column run over its dictionary, and select rows by their indices. Then, run-time
+   filters of joins and top-k sorts do the same, if their columns have dictionaries.
 3. The remaining conditions run over the decoded filter columns.
-4. Run-time filters of joins and top-k sorts run over their key columns. They come after the query's own conditions, because
-   those are cheaper and usually more selective. Only a filter that lets a much smaller share of the rows pass comes first.
+4. The remaining run-time filters run over their key columns. They come after the query's own conditions, because those
+   are cheaper and usually more selective. A run-time filter that passes a much smaller share of the rows comes before
+   step 3 instead.
 5. The other columns are decoded for the surviving rows.
 """
 
@@ -45,7 +47,9 @@ from kquery_spark.types.vector import Flags, Int64s
 
 BYTES_READ = "bytes_read"
 """Metric of a scan: stored (compressed) bytes read from files."""
-# A run-time filter comes before the scan's own conditions if it lets at most this part of their share of rows pass.
+
+# A run-time filter comes before the scan's own conditions if the share of rows that it passes is at most this fraction
+# of the share that the conditions pass.
 _EARLY_SHARE = 0.5
 
 
@@ -149,7 +153,10 @@ class _FilteringReader:
         self._left_rows = True  # True if rows of the last split passed the filters
 
     def prefetch_request(self, split: Split) -> PrefetchRequest | None:
-        """Predict what will be read from a split: as for the last one; None if statistics exclude all of its rows."""
+        """Return the columns and rows to prefetch for a split; None if statistics exclude all of its rows.
+
+        If no row of the last split passed the filters, only the filter columns are prefetched.
+        """
         runtime = [f for f in self._runtime if f.is_on]
         conditions = self._conditions_of(split)
         rows = self._possible_rows(split, conditions, runtime)
@@ -182,7 +189,7 @@ class _FilteringReader:
             yield from self._whole(split, conditions, runtime)
 
     def _conditions_of(self, split: Split) -> RowConditions:
-        """Return the conditions of the scan, and the bounds of the rows that belong to the split, if it has any."""
+        """Return the scan's conditions; for a split that is a key range of its file, also those of the range."""
         bounds = _bounds(split, self._source)
         return RowConditions([*bounds, *self._conditions.terms]) if bounds else self._conditions
 
@@ -218,8 +225,8 @@ class _FilteringReader:
     ) -> list[_RowFilter]:
         """Return the scan's own conditions and the run-time filters, in the order in which to apply them.
 
-        Example: ``commit_date < receipt_date`` passes 63 % of the rows of TPC-H's ``lineitem``, and a join with a quarter of
-        ``orders`` 4 %. If the filter of the join comes first, the two dates are decoded for 4 % of the rows.
+        Example: ``commit_date < receipt_date`` passes 63 % of the rows of TPC-H's ``lineitem``, and the filter of a join
+        with the orders of three months 4 %. If the filter comes first, the two dates are decoded for only 4 % of the rows.
         """
         # If the source decodes all rows anyway, one read serves all run-time filters.
         at_once = None if self._source.addressable else keys
@@ -285,8 +292,8 @@ class _FilteringReader:
     ) -> tuple[RowConditions, Int64s | None]:
         """Apply the conditions that a dictionary can decide; returns the other conditions and the remaining rows.
 
-        Columns are sorted by the share of rows that passed their conditions in the last split that measured it, the smallest
-        first, so that few rows of the later ones are decoded. Columns without a known share come before all others.
+        Columns whose conditions passed the smallest share of rows come first, so that later columns are decoded for few
+        rows. The share is that of the last split that measured it; columns without a share come before all others.
         """
         decided = []
         by_column = conditions.by_column
