@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,9 @@ def test_every_package_of_loops_is_compiled():
 def test_a_second_call_finds_the_loops_ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     pytest.importorskip("numba")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    # another test may have imported the package in this process, with another cache directory
+    for name in [name for name in sys.modules if name.startswith("kquery_spark.kernels.aggregate_loops")]:
+        monkeypatch.delitem(sys.modules, name)
     said: list[str] = []
     for _ in range(2):
         monkeypatch.setattr(warming, "ALL_LOOPS", (CompiledLoops("aggregate_loops"),))

@@ -1,4 +1,4 @@
-"""Conditions of a scan: which terms a dictionary decides, which terms remain, and NULLs in the mask of a batch."""
+"""Conditions of a scan: which terms a dictionary decides, which terms remain, and the flags of a batch."""
 
 from __future__ import annotations
 
@@ -33,13 +33,17 @@ def test_terms_of_one_column_are_decided_by_its_dictionary():
     assert conditions.without(frozenset()).terms == (less(A, 9), less(B, 5), both, less(A, 7))
 
 
-def test_a_mask_is_null_where_the_conditions_are():
+def test_rows_for_which_a_condition_is_null_do_not_pass():
     conditions = RowConditions([less(A, 3), less(B, 3)])
     values = batch(a=[1, 1, None, 5], b=[1, 5, 1, None])
     for _ in range(2):  # the second time with the cached program
-        assert conditions.mask(values).to_pylist() == [True, False, None, False]
+        flags = conditions.flags(values)
+        assert flags is not None
+        assert flags.tolist() == [True, False, False, False]
     swapped = Batch(
         pa.schema([values.schema.field(1), values.schema.field(0)]), values.columns[::-1], values.num_rows
     )
-    assert conditions.mask(swapped).to_pylist() == [True, False, None, False]
-    assert RowConditions([]).mask(values) is None
+    flags = conditions.flags(swapped)
+    assert flags is not None
+    assert flags.tolist() == [True, False, False, False]
+    assert RowConditions([]).flags(values) is None

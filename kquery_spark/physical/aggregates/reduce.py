@@ -87,7 +87,7 @@ def sum_int64(values: Int64s, ids: Int64s, count: int) -> pa.Array:
 
 def _compiled_sums(values: Int64s, ids: Int64s, count: int) -> Int64s | None:
     """Return sums from the compiled loop; None if it is not loaded, or if a sum may have overflowed."""
-    loops = AGGREGATE_LOOPS.kernels(len(values) // _ROWS_PER_CHUNK)
+    loops = AGGREGATE_LOOPS.kernels(max(1, len(values) // _ROWS_PER_CHUNK))
     if loops is None:
         return None
     lanes = np.zeros((loops.LANES, count), np.int64)

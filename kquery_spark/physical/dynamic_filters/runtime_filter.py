@@ -18,6 +18,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,9 @@ class RuntimeFilter(ABC):
     filter drops. Then it must not be pushed below expressions that can raise. False if Spark evaluates projections only
     for rows with a match. Then it may be pushed below any projection.
     """
+
+    is_row_wise: ClassVar[bool] = False
+    """True if the other rows that the filter sees do not matter to a row. Then it may run before other filters."""
 
     columns: tuple[str, ...]
     every_row: bool = field(default=False, kw_only=True)
@@ -99,6 +103,8 @@ class RuntimeFilter(ABC):
 @dataclass
 class MatchFilter(RuntimeFilter):
     """The filter of a join: keeps the rows whose keys, or whose value of one key column, occur in the join table."""
+
+    is_row_wise: ClassVar[bool] = True
 
     table: JoinTable | ColumnMatches
 

@@ -243,12 +243,14 @@ class _FilteringReader:
     def _comes_early(self, runtime_filter: RuntimeFilter) -> bool:
         """Return whether a run-time filter is so selective that it should come before the scan's conditions.
 
-        If a condition can raise, it must see the rows that the filter would drop.
+        If a condition can raise, it must see the rows that the filter would drop. The filter of a top-k selects the first of
+        the rows that it sees, so it must see only rows that pass the conditions.
         """
         if self._raises or not self._source.addressable or not self._own_seen or not runtime_filter.seen:
             return False
         share, own_share = runtime_filter.passed / runtime_filter.seen, self._own_passed / self._own_seen
-        return runtime_filter.is_quick and share <= _EARLY_SHARE * own_share
+        may_come_early = runtime_filter.is_row_wise and runtime_filter.is_quick
+        return may_come_early and share <= _EARLY_SHARE * own_share
 
     def _own_flags(self, conditions: RowConditions, batch: Batch) -> Flags | None:
         """Evaluate the scan's conditions, and count the rows that pass."""
