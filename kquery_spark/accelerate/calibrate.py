@@ -189,7 +189,7 @@ def _run(frame: DataFrame) -> None:
 
 
 def _difference(slow: Callable[[], object], fast: Callable[[], object]) -> float:
-    """Return how many seconds ``slow`` takes longer than ``fast``, as a difference of medians; 0 if it is faster."""
+    """Return the median time of ``slow`` minus that of ``fast``, in seconds; 0 if it is negative. Runs alternate."""
     slow()
     fast()
     times = [(_seconds(slow), _seconds(fast)) for _ in range(_REPEATS)]

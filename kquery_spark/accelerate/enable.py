@@ -56,9 +56,10 @@ def enable(spark: SparkSession, *, fallback: Fallback = "spark", when: When = "a
     """Let the engine run the actions of this session's DataFrames.
 
     Actions: collect, take, head, first, count, show, toPandas, toArrow, toLocalIterator, foreach,
-    foreachPartition, write and writeTo; also ``spark.sql`` of INSERT and CREATE TABLE AS SELECT, and the query of ``pivot``
-    without values. ``fallback`` and ``when`` have the same meaning as for ``kquery_plan``. A second call replaces the
-    options of the first. On an unsupported release of Spark, the function only emits a FallbackWarning.
+    foreachPartition, write and writeTo; also ``spark.sql`` of INSERT and CREATE TABLE AS SELECT, and the query
+    for the values of a ``pivot`` without values. ``fallback`` and ``when`` have the same meaning as for ``kquery_plan``. A
+    second call replaces the options of the first. On an unsupported release of Spark, the function only emits a
+    FallbackWarning.
     """
     check_options(fallback, when)
     try:

@@ -18,11 +18,11 @@ from kquery_spark.logical import LogicalPlan, Scan, walk_plan
 
 _Key = tuple[LogicalPlan, EngineConfig, Placement]
 _MAX_QUERIES = 64
-_MAX_SPLITS = 20_000  # of all queries together; their sources hold file lists, and statistics of each split
+_MAX_SPLITS = 20_000  # of all cached queries; their sources hold file lists and the statistics of each split
 
 
 class CompiledPlans:
-    """The queries that were used last. Threads may share the object."""
+    """Thread-safe LRU cache of compiled queries, with a limit on their number and on the number of their splits."""
 
     def __init__(self) -> None:
         # Each query with its number of splits; the least recently used query comes first.
@@ -79,4 +79,4 @@ def _repeatable_splits(plan: LogicalPlan) -> int | None:
 
 
 COMPILED_PLANS = CompiledPlans()
-"""The queries that this process compiled last for Spark."""
+"""The cache of this process for queries of Spark DataFrames."""

@@ -18,7 +18,7 @@ from kquery_spark.types.vector import Vector
 
 
 def literal_vector(literal: Literal) -> Vector:
-    """A literal as a scalar vector (decimals narrow where they fit)."""
+    """Return a literal as a scalar vector; a decimal has the narrow form if it fits."""
     dtype, value = literal.dtype, literal.value
     if value is None:
         return Vector(dtype, pa.scalar(None, pa.int64() if t.is_decimal(dtype) else dtype))
@@ -30,7 +30,7 @@ def literal_vector(literal: Literal) -> Vector:
 
 
 def storage(dtype: pa.DataType) -> pa.DataType:
-    """The integer type a temporal type is stored as."""
+    """Return the integer type that stores the values of a temporal type."""
     return pa.int32() if dtype == t.DATE else pa.int64()
 
 
@@ -50,7 +50,7 @@ def vector_literal(vector: Vector) -> Literal:
 
 
 def evaluate_constant(expr: Expr) -> Literal:
-    """The value of an expression that reads no column; raises what the expression raises."""
+    """Return the value of an expression that reads no columns; raises the error of the expression, if any."""
     return vector_literal(_evaluate(expr))
 
 

@@ -2,8 +2,8 @@
 
 Compiling a package takes up to 30 seconds; loading it from numba's cache takes 0.3 seconds. Neither may delay a query:
 
-1. A caller asks for ``kernels()`` for each column chunk or block of lines. It gets None, and uses pyarrow, as long as
-   nothing is loaded.
+1. A caller calls ``kernels()`` for each column chunk, block of lines, or batch of rows to aggregate. As long as nothing
+   is loaded, it gets None, and uses pyarrow or numpy.
 2. After requests for more than ``_WARMUP_CHUNKS`` chunks, a thread looks into the cache directory. If the marker file
    ``ready`` is there, it imports the package, and numba loads the machine code from its cache.
 3. Without a marker, the thread creates ``started`` and launches a low-priority process that compiles the package and
@@ -37,7 +37,7 @@ _STARTED = "started"
 _FAILED = "failed"
 _STALE_LOCK_SECONDS = 300.0  # after this time, another process's compilation is considered dead
 _RETRY_SECONDS = 86_400.0  # after this time, a failed compilation is tried again
-# compiled as parts of packages, and also used without numba
+# modules of this directory that the packages compile as well, and that also run without numba
 _SHARED_SOURCES = (
     "bounded_heaps.py",
     "json_bytes.py",
@@ -64,8 +64,8 @@ class CompiledLoops:
     def kernels(self, chunks: int = 1) -> ModuleType | None:
         """Return the package if it is loaded, or None. After ``_WARMUP_CHUNKS`` chunks, a thread loads or compiles it.
 
-        chunks: the amount of data that the caller is about to read, as the number of column chunks that take as long to read
-        without the package.
+        chunks: the work that the caller is about to do, as the number of column chunks whose reading takes as long
+        without the package. With 0, the call does not count as a request.
         """
         if self._module is None:
             self._requests += chunks
@@ -106,7 +106,7 @@ class CompiledLoops:
 
     @property
     def absence(self) -> str:
-        """The end of a sentence about loops that are not ready, which says why they are not."""
+        """Why the loops are not ready, as the predicate of a sentence that begins with "the loops that ... needs"."""
         if self.directory is not None:
             return "are not compiled on this machine yet"
         if not has_numba():

@@ -22,7 +22,7 @@ from kquery_spark.types.vector import Flags, Int64s, Vector
 _MIN_INDEXED_ROWS = 1 << 13  # for fewer rows, finding the dictionary costs more than filtering by it saves
 
 PassingValues = tuple[DictionaryColumn, Flags]
-"""A dictionary-encoded column, and ``DictionaryColumn.flags`` that are True for the values that pass."""
+"""A dictionary-encoded column, and the flags of its values that pass: one per value, then one for NULL."""
 
 
 class FilteredColumns:
@@ -79,7 +79,10 @@ class SplitColumns:
         return self._split.rows
 
     def dictionary_column(self, name: str, rows: Int64s | None) -> DictionaryColumn | None:
-        """Return the column as dictionary indices; None if it has none or if reading ``rows`` alone is cheaper."""
+        """Return the column as dictionary indices; None if it has no dictionary, or if decoding ``rows`` is cheaper.
+
+        The first call decides: later calls return its result, also for other rows.
+        """
         if name not in self._dictionary_columns:
             self._dictionary_columns[name] = self._source.dictionary_column(self._split, name, rows)
         return self._dictionary_columns[name]
@@ -100,7 +103,7 @@ class SplitColumns:
             return states
         selected = states[0].selected
         if source.addressable and selected is not None:
-            (state,) = states
+            (state,) = states  # a piece of an addressable source is one batch
             return [state.with_selected_columns(self._of_rows(columns, selected))]
         return [s.with_columns(b) for s, b in zip(states, source.read(split, columns), strict=True)]
 

@@ -115,7 +115,7 @@ def run(code: str, cache: Path) -> str:
 
 @pytest.fixture(scope="module")
 def compiled_cache(tmp_path_factory):
-    """A cache that a process of its own filled in the background, while another waited for it."""
+    """A cache that a background process has filled, while the process that started it was waiting."""
     cache = tmp_path_factory.mktemp("cache")
     assert run(_WAITING, cache) == "kquery_spark.kernels.loops"
     return cache
@@ -123,7 +123,7 @@ def compiled_cache(tmp_path_factory):
 
 def test_another_process_compiles_once_for_all(compiled_cache):
     (directory,) = (compiled_cache / "kquery_spark").iterdir()
-    assert directory.stat().st_mode & 0o077 == 0  # what is loaded from there is code
+    assert directory.stat().st_mode & 0o077 == 0  # numba loads code from this directory
     assert run(_AGAIN, compiled_cache) == "0"
 
 
@@ -186,7 +186,7 @@ def test_what_does_not_compile_is_left_for_a_day(tmp_path, monkeypatch):
 def test_one_process_compiles_at_a_time(tmp_path, monkeypatch):
     assert _claim_compilation(tmp_path)
     assert not _claim_compilation(tmp_path)
-    monkeypatch.setattr(compiled, "_STALE_LOCK_SECONDS", -1.0)  # whoever started has failed
+    monkeypatch.setattr(compiled, "_STALE_LOCK_SECONDS", -1.0)  # every running compilation is considered dead
     assert _claim_compilation(tmp_path)
 
 

@@ -16,11 +16,11 @@ from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 _UNCHECKED_TEXT_BYTES = 1 << 18
-_MAX_CODES = 2**62  # combined indices fit into int64
+_MAX_CODES = 2**62  # up to this number of possible combinations, combined indices fit into int64
 
 
 def values(array: pa.Array) -> list[Any]:
-    """Python values, with dates and times as integers."""
+    """Return the elements of an array as Python values, with dates and times as integers."""
     dtype = array.type
     if dtype == t.DATE:
         array = array.view(pa.int32())
@@ -105,7 +105,7 @@ def _reserve_results(results: Iterable[Any]) -> Iterable[Any]:
 
 
 def _keys(array: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Distinct values and each row's index among them; floats by their bits, so that -0.0 is not 0.0."""
+    """Return the distinct values and the index of each row's value. Floats are compared by bits: -0.0 is not 0.0."""
     if pa.types.is_floating(array.type):
         keys = array.view(pa.int64() if array.type == t.DOUBLE else pa.int32()).dictionary_encode()
         return keys.dictionary.view(array.type), keys.indices

@@ -1,7 +1,8 @@
 """Sums of integers per group.
 
-Consecutive rows often belong to the same group. Their additions to one memory location would have to wait for each other,
-about five cycles each. Therefore, row i is added to array ``i % LANES``, and the caller adds up the arrays.
+Consecutive rows often belong to the same group. With a single array of sums, each addition would load what the previous
+one has just stored, and wait about five cycles for it. Therefore, there are ``LANES`` arrays: row i is added to array
+``i % LANES`` (the last rows to array 0), and the caller adds up the arrays.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numba
 from numba import int64
 
 LANES = 4
-"""The number of arrays that share the rows."""
+"""The number of arrays that share the rows. ``sum_groups`` is unrolled for exactly this number."""
 
 _Column = numba.types.Array(int64, 1, "C", readonly=True)
 
@@ -21,9 +22,10 @@ _Column = numba.types.Array(int64, 1, "C", readonly=True)
 def sum_groups(values: Any, ids: Any, sums: Any) -> Any:
     """Add each value to the sum of its group in one of the ``LANES`` rows of ``sums``.
 
-    ids: the group of each value, which must be a column of ``sums``. Returns a number M such that the magnitude of no value
-    exceeds M + 1 (which itself may not fit into int64). If (M + 1) times the number of values exceeds int64, the sums
-    may have overflowed.
+    ids: the group of each value. It must be less than the number of columns of ``sums``; this is not checked.
+
+    Returns a number M such that the magnitude of no value exceeds M + 1 (which itself may not fit into int64). If (M + 1)
+    times the number of values exceeds int64, the sums may have overflowed.
 
     ``value ^ (value >> 63)`` is the value itself if it is not negative, otherwise its magnitude minus 1.
     """

@@ -41,11 +41,15 @@ _ONE, _TWO, _THREE, _FOUR, _FIVE = uintp(1), uintp(2), uintp(3), uintp(4), uintp
 _SEVEN, _WORD, _TWO_WORDS = uintp(7), uintp(8), uintp(16)
 _BYTE_BITS = uintp(8)
 _LITERAL, _NEAR_COPY, _COPY, _FAR_COPY, _KIND_MASK = uintp(0), uintp(1), uintp(2), uintp(3), uintp(3)
-_LITERAL_OF_1, _LITERAL_OF_2, _LITERAL_OF_3 = uintp(0), uintp(4), uintp(8)  # tags
+_LITERAL_OF_1, _LITERAL_OF_2, _LITERAL_OF_3 = uintp(0), uintp(4), uintp(8)  # tags of literals of 1 to 3 bytes
 _MAX_SIZE_IN_TAG, _COPY_SIZE_MASK, _OFFSET_IN_TAG = uintp(60), uintp(0x3F), uintp(0xE0)
 _BYTE, _TWO_BYTES = uintp(0xFF), uintp(0xFFFF)
-_PAIR_BYTES = uintp(32)  # at least the bytes of two tags, a literal of 16 bytes, and the word with an offset
-_RAW_PAIR_BYTES = uintp(80)  # a literal of 16 bytes and a copy of 64 bytes
+_PAIR_BYTES = uintp(
+    32
+)  # input bytes that may be read for a pair: two tags, a literal of 16 bytes, an offset's word
+_RAW_PAIR_BYTES = uintp(
+    80
+)  # output bytes that may be written for a pair: a literal of 16 bytes, a copy of 64
 # A call of ``_integer_pairs`` that writes at least this number of raw bytes shows that the data are integers.
 _MIN_RUN_BYTES = uintp(64)
 # The number of raw bytes that the other functions decompress before ``_integer_pairs`` is tried again.
@@ -144,7 +148,9 @@ def _integer_pairs(data: Any, at: Any, end: Any, out: Any, start: Any, to: Any, 
 
 @numba.njit
 def _short_elements(data: Any, at: Any, end: Any, out: Any, start: Any, to: Any, out_end: Any) -> Any:
-    """Decompress short elements until another element follows; returns its position, and the position of its raw bytes.
+    """Decompress short elements until another element follows.
+
+    Returns the position of that element in the input, and the position of its raw bytes in the output.
 
     Short elements are literals of up to 16 bytes, and copies of kind 1 or 2 from at least 8 bytes back. Those near the end
     of the input or of the output are decompressed by ``_element``, because this function reads and writes whole blocks.
@@ -230,7 +236,8 @@ def snappy_block(data: Any, at: Any, end: Any, out: Any, to: Any, raw_size: Any)
     while at < end:
         before = to
         at, to = _integer_pairs(data, at, end, out, start, to, out_end)
-        # Try again after the element that ended a run of pairs. Without such runs, wait longer each time.
+        # After a run of pairs, try ``_integer_pairs`` again 8 raw bytes later, after about one other element.
+        # Otherwise, the data are probably not integers: double the distance to the next try, up to 4,096 bytes.
         is_run = to - before >= _MIN_RUN_BYTES
         skipped = _MIN_SKIPPED_BYTES if is_run else min(_TWO * skipped, _MAX_SKIPPED_BYTES)
         next_try = to + skipped

@@ -36,9 +36,9 @@ _Item = TypeVar("_Item", bound=np.generic)
 
 
 def valid_rows(data: pa.Array, groups: Groups) -> tuple[Int64s, Int64s | None]:
-    """Return the group ids of the rows that are not NULL, and the numbers of these rows (None: all rows).
+    """Return the group ids of the rows that are not NULL, and the positions of these rows (None: all rows).
 
-    The rows are selected by number, because numpy takes several times as long to select by a mask.
+    The rows are selected by position, because numpy takes several times as long to select by a mask.
     """
     valid = validity(data)
     if valid is None:
@@ -61,10 +61,12 @@ def count_valid(data: pa.Array, groups: Groups) -> Int64s:
 
 
 def sum_int64(values: Int64s, ids: Int64s, count: int) -> pa.Array:
-    """Return exact sums of int64 values: as int64 if a bound proves that they fit, otherwise as decimal128(38, 0).
+    """Return the exact sum of the int64 values of each group: as int64 if all sums fit, otherwise as decimal128(38, 0).
 
-    If the largest magnitude times the number of rows fits into int64, no sum can overflow. Otherwise the upper and the lower
-    32 bits are summed separately: sums of 32-bit numbers cannot overflow below 2^31 rows.
+    ids: the group of each value, less than ``count``. If the largest magnitude times the number of rows fits into
+    int64, no sum can overflow, and int64 additions are exact: in the compiled loop (many rows, few groups) or in numpy.
+    If it does not fit, the upper and the lower 32 bits are summed separately: sums of 32-bit numbers cannot overflow below
+    2^31 rows.
     """
     if len(values) == 0:
         return pa.array(np.zeros(count, np.int64))

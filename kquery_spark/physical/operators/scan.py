@@ -148,7 +148,7 @@ class _FilteringReader:
         self._raises = any(map(can_raise, scan.filters))
         # By column: the share of rows that passed its conditions in the last split where its dictionary decided them.
         self._passing_shares: dict[str, float] = {}
-        # The rows for which the conditions that no dictionary could decide were evaluated, and how many of them passed.
+        # Step 3, all splits: the rows on which the remaining conditions were evaluated, and those that passed.
         self._own_seen = self._own_passed = 0
         self._left_rows = True  # True if rows of the last split passed the filters
 
@@ -279,7 +279,7 @@ class _FilteringReader:
     def _candidates(
         self, read: SplitColumns, split: Split, conditions: RowConditions, runtime: list[RuntimeFilter]
     ) -> tuple[RowConditions, list[RuntimeFilter], Int64s | None]:
-        """Steps 1 and 2: returns the conditions and run-time filters that still have to be applied, and the candidates."""
+        """Take steps 1 and 2; returns the conditions, run-time filters, and rows that remain (None for all rows)."""
         rows = self._possible_rows(split, conditions, runtime)
         if rows is not None:
             self._metrics.add("rows_ruled_out", split.rows - len(rows))

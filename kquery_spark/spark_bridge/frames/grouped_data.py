@@ -1,4 +1,4 @@
-"""PySpark's GroupedData, the result of ``groupBy``."""
+"""Reads a private attribute of PySpark's GroupedData, the result of ``groupBy``."""
 
 from __future__ import annotations
 

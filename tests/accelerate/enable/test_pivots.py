@@ -1,4 +1,4 @@
-"""``pivot`` without values: under ``kq.enable``, the engine finds the values of columns whose values Python passes unchanged."""
+"""Under ``kq.enable``, the engine finds the values of a ``pivot`` if Python can pass them to Spark unchanged."""
 
 from __future__ import annotations
 
