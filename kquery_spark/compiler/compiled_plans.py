@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 
 from kquery_spark.compiler.compile import CompiledQuery, compile_query
 from kquery_spark.compiler.placement import Placement
@@ -36,7 +37,10 @@ class CompiledPlans:
         Raises the errors of ``compile_query``.
         """
         key = (plan, config, placement)
-        with self._lock:
+        with (
+            self._lock,
+            suppress(RecursionError),
+        ):  # comparing plans takes more of Python's stack than compiling them
             if key in self._queries:
                 self._queries.move_to_end(key)
                 return self._queries[key][0]
@@ -47,7 +51,7 @@ class CompiledPlans:
         return query
 
     def _put(self, key: _Key, query: CompiledQuery, splits: int) -> None:
-        with self._lock:
+        with self._lock, suppress(RecursionError):
             if key in self._queries:  # another thread has compiled the same plan
                 return
             self._queries[key] = query, splits
@@ -59,8 +63,8 @@ class CompiledPlans:
 def _repeatable_splits(plan: LogicalPlan) -> int | None:
     """Return the number of splits of an optimized plan; None if its query must not be remembered.
 
-    That is the case for remote files, because their sources hold credentials that expire, and for leaves with rows of
-    Spark and for Python functions, which belong to one query. The walk finds the scans of subqueries, too, because the
+    That is the case for sources that prefetch remote files, and for leaves with rows of Spark and for Python functions,
+    which belong to one query. The walk finds the scans of subqueries, too, because the
     optimizer has rewritten subqueries to joins.
     """
     count = 0
