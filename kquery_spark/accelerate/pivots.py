@@ -33,6 +33,8 @@ def pivot_values(frame: DataFrame, column: str, fallback: Fallback, when: When) 
         if not _has_supported_type(selected.schema):
             return None
         max_values = int(str(frame.sparkSession.conf.get(_MAX_VALUES_SETTING)))
+        if max_values >= 2**31 - 1:  # one more value than allowed does not fit into the int of ``limit``
+            return None
         query = selected.toDF("value").distinct().limit(max_values + 1).sort("value")
         fast = kquery_plan(query, fallback=fallback, when=when)
     except SPARK_ERRORS:
