@@ -237,7 +237,12 @@ def from_arrow(dtype: pa.DataType, data: Data) -> Vector:
     if dtype == t.YEAR_MONTH:
         return Vector(dtype, data.cast(t.LONG).view(dtype))
     if pa.types.is_dictionary(kind):
-        if dtype == t.STRING and kind == pa.dictionary(pa.int32(), t.STRING):
+        # The engine expects NULL among the indices only.
+        if (
+            dtype == t.STRING
+            and kind == pa.dictionary(pa.int32(), t.STRING)
+            and not data.dictionary.null_count
+        ):
             return Vector(dtype, data)
         reserve_gather([data.dictionary], data.indices)
         data = data.dictionary.take(data.indices)
