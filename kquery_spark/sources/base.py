@@ -152,6 +152,11 @@ class Source(ABC):
         (batch,) = self.read(split, columns)
         return pick(batch, rows)
 
+    @property
+    def holds_rows(self) -> bool:
+        """True if the object stores rows, or caches some, so that it should not live longer than its query."""
+        return False
+
     def is_remote(self, split: Split) -> bool:
         """True if the split is on a remote filesystem, so that calling ``fetch`` early saves time."""
         return False

@@ -38,9 +38,9 @@ class LruCache(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """Return the cached value of a key and mark it as used, or None."""
         with self._lock:
-            value = self._values.get(key)
+            value = self._values.pop(key, None)
             if value is not None:
-                self._values.move_to_end(key)
+                self._values[key] = value
             return value
 
     def put(self, key: K, value: V) -> None:

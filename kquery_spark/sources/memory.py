@@ -39,6 +39,11 @@ class MemorySource(Source):
     def schema(self) -> pa.Schema:
         return self.table_schema
 
+    @property
+    @override
+    def holds_rows(self) -> bool:
+        return True
+
     def splits(self) -> list[Split]:
         """Slices of 128k rows."""
         rows = self.table.num_rows

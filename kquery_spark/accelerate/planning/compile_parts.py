@@ -13,7 +13,7 @@ from kquery_spark.accelerate.planning.import_subtrees import (
     import_children,
 )
 from kquery_spark.accelerate.planning.part import Part
-from kquery_spark.compiler.compiled_plans import COMPILED_PLANS
+from kquery_spark.compiler.compiled_plans import compile_once
 from kquery_spark.compiler.placement import IN_ANY_ORDER, IN_TASK_ORDER
 from kquery_spark.config.cost import CostModel
 from kquery_spark.config.engine import EngineConfig
@@ -69,7 +69,7 @@ def _compile_subtree(subtree: ImportedSubtree, config: EngineConfig, costs: Cost
     """
     position, imported = subtree.position, subtree.imported
     placement = IN_TASK_ORDER if position == () else IN_ANY_ORDER
-    query = COMPILED_PLANS.compile(with_output(imported.plan, imported.output), config, placement)
+    query = compile_once(with_output(imported.plan, imported.output), config, placement)
     _check_crossing(query.optimized)
     tasks, rows = len(query.graph.result.tasks), query.estimate.rows
     if query.is_ordered and rows > config.sort_rows * tasks:

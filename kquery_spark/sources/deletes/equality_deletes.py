@@ -51,6 +51,11 @@ class EqualityDeletesView(SourceView):
     def schema(self) -> pa.Schema:
         return self.table_schema
 
+    @property
+    @override
+    def holds_rows(self) -> bool:
+        return True  # the caches below
+
     @override
     def without_kernels(self) -> Source:
         values = tuple(source.without_kernels() for source in self.values)

@@ -62,6 +62,11 @@ class SourceView(Source):
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
         return self.source.read_rows(split, columns, rows)
 
+    @property
+    @override
+    def holds_rows(self) -> bool:
+        return self.source.holds_rows
+
     @override
     def is_remote(self, split: Split) -> bool:
         return self.source.is_remote(split)

@@ -77,6 +77,11 @@ class ConcatenatedSource(Source):
         source, own = self._in_source(split)
         return source.read_rows(own, columns, rows)
 
+    @property
+    @override
+    def holds_rows(self) -> bool:
+        return any(source.holds_rows for source in self.sources)
+
     @override
     def is_remote(self, split: Split) -> bool:
         source, own = self._in_source(split)
