@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, GroupedData, SparkSession
 from kquery_spark.accelerate.options import Fallback, When, check_options
 from kquery_spark.accelerate.preload import import_planner, import_planner_in_background
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge.frames.grouped_data import grouped_frame
+from kquery_spark.spark_bridge.frames.grouped_data import grouped_frame, pivot_by
 from kquery_spark.spark_bridge.frames.lazy_dataframe import SHOW, LazyDataFrame, show_string_of
 from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
 from kquery_spark.spark_bridge.plan.write_statements import may_write
@@ -42,13 +42,14 @@ class _Wrapped:
     """An attribute of one of PySpark's classes and the wrapper that replaces it."""
 
     owner: type
+    name: str
     original: Any
     wrapper: Any
 
 
 _sessions: dict[str, _Options] = {}
 _everywhere: _Options | None = None
-_installed: dict[str, _Wrapped] = {}
+_installed: list[_Wrapped] = []
 _install_lock = threading.Lock()
 
 
@@ -167,7 +168,7 @@ def _pivot(grouped: GroupedData, options: _Options, /, pivot_col: Any, values: A
     from kquery_spark.accelerate.pivots import pivot_values
 
     found = pivot_values(grouped_frame(grouped), pivot_col, options.fallback, options.when)
-    return NotImplemented if found is None else grouped.pivot(pivot_col, found)
+    return NotImplemented if found is None else pivot_by(grouped, pivot_col, found)
 
 
 _SAME = ("collect", "toArrow", "toPandas", "toLocalIterator", "foreach", "foreachPartition", "writeTo")
@@ -186,7 +187,7 @@ def _install() -> None:
         if _installed:
             return
         # These are added to _installed at the end, so that nothing counts as installed after an error.
-        members: dict[str, _Wrapped] = {}
+        members: list[_Wrapped] = []
         runs: list[tuple[type, str, Callable[..., Any]]] = [
             (SparkSession, "sql", _sql),
             (GroupedData, "pivot", _pivot),
@@ -202,10 +203,10 @@ def _install() -> None:
                 wrapper: Any = property(_wrapper(name, original.fget, run), doc=original.__doc__)
             else:
                 wrapper = _wrapper(name, original, run)
-            members[name] = _Wrapped(owner, original, wrapper)
-        _installed.update(members)
-        for name, wrapped in _installed.items():
-            setattr(wrapped.owner, name, wrapped.wrapper)
+            members.append(_Wrapped(owner, name, original, wrapper))
+        _installed.extend(members)
+        for wrapped in _installed:
+            setattr(wrapped.owner, wrapped.name, wrapped.wrapper)
 
 
 def _uninstall_unused() -> None:
@@ -213,9 +214,9 @@ def _uninstall_unused() -> None:
     with _install_lock:
         if _sessions or _everywhere:
             return
-        for name, wrapped in _installed.items():
-            if getattr(wrapped.owner, name) is wrapped.wrapper:
-                setattr(wrapped.owner, name, wrapped.original)
+        for wrapped in _installed:
+            if getattr(wrapped.owner, wrapped.name) is wrapped.wrapper:
+                setattr(wrapped.owner, wrapped.name, wrapped.original)
         _installed.clear()
 
 

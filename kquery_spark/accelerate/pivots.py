@@ -27,6 +27,7 @@ def pivot_values(frame: DataFrame, column: str, fallback: Fallback, when: When) 
 
     None if Spark has to find them: if the type is not in ``_TYPES``, if Spark rejects the column, if the query falls
     back to Spark, or if there are more values than Spark allows. In the last case, Spark then raises its error.
+    Raises Unsupported with ``fallback="error"`` if the engine declines the query.
     """
     try:
         selected = frame.select(column)

@@ -50,6 +50,17 @@ class Jvm(JvmFunctions):
             self._functions[key] = array_list
         return array_list
 
+    def new_list(self, strings: Sequence[str]) -> Any:
+        """Create a ``java.util.ArrayList`` of strings in two calls; None if this is impossible.
+
+        That is the case for empty strings, which Java's tokenizer skips, and for strings with the control character that
+        separates the strings on the way.
+        """
+        if not all(strings) or any(_SEPARATOR in string for string in strings):
+            return None
+        tokens = self.new("java.util.StringTokenizer", _SEPARATOR.join(strings), _SEPARATOR)
+        return self.call("java.util.Collections", "list", tokens)
+
     def java_dict(self, strings: Mapping[str, str]) -> Any:
         """A ``java.util.Map`` of strings. It is cached by value, so callers must not change it."""
         key = ("dict", *strings.items())

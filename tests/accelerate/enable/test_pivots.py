@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -11,8 +12,9 @@ from pyspark.sql import functions as F
 
 import kquery_spark as kq
 from kquery_spark.accelerate.observers import QueryEvent
+from kquery_spark.errors import Unsupported
 
-FOUND_BY_ENGINE = ("s", "i", "l", "b", "t.s", "`odd.name`", "constant")
+FOUND_BY_ENGINE = ("s", "i", "l", "b", "t.s", "`odd.name`", "constant", "y", "h")
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +25,7 @@ def frame(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Data
         "CAST(id % 4 - 2 AS INT) AS i", "IF(id % 6 = 0, NULL, id * 5000000000 % 7) AS l", "id % 2 = 0 AS b",
         "DATE '2026-01-01' + CAST(id % 3 AS INT) AS d", "CAST(id % 3 AS DECIMAL(5, 2)) AS m", "id / 2 AS f",
         "'x' || id % 2 AS `odd.name`", "'same' AS constant", "id AS v",
+        "CAST(id % 3 - 1 AS TINYINT) AS y", "CAST(id % 3 AS SMALLINT) AS h",
     ).coalesce(2).write.parquet(path)  # fmt: skip
     return spark.read.parquet(path).alias("t")
 
@@ -66,6 +69,84 @@ def test_what_spark_rejects_is_its_error(frame: DataFrame, events: list[QueryEve
         assert len(pivoted(frame, "k").columns) == 1 + 2 * 3
     finally:
         spark.conf.unset("spark.sql.pivotMaxValues")
+
+
+SPECIAL = [
+    "a\nb",
+    "\r",
+    "'",
+    '"',
+    "`",
+    "\\",
+    "\\n",
+    " ",
+    "a.b",
+    "\U0001f600",
+    "e\u0301",
+    "null",
+    "NULL",
+    "x" * 5000,
+]
+
+
+@pytest.mark.parametrize(
+    "strings",
+    [
+        SPECIAL,
+        [None, "", *SPECIAL, *map(str, range(200))],
+        ["", *map(str, range(200))],
+        ["a\x1eb", *map(str, range(200))],  # the separator of the strings on their way to the JVM
+    ],
+    ids=["few", "many", "many with an empty one", "many with a separator"],
+)
+def test_strings_that_could_change_on_their_way_to_the_jvm(
+    spark: SparkSession, tmp_path: Path, events: list[QueryEvent], strings: list[str | None]
+) -> None:
+    kq.disable(spark)
+    rows = [(number % 2, string, number) for number, string in enumerate(strings)]
+    spark.createDataFrame(rows, "k int, s string, v int").coalesce(1).write.parquet(str(tmp_path / "t"))
+    frame = spark.read.parquet(str(tmp_path / "t"))
+    expected = frame.groupBy("k").pivot("s").sum("v").orderBy("k")
+    kq.enable(spark, when="always")
+    actual = frame.groupBy("k").pivot("s").sum("v").orderBy("k")
+    assert events
+    assert actual.columns == expected.columns
+    assert len(actual.columns) == 1 + len(strings)
+    assert actual.collect() == expected.collect()
+
+
+def test_a_table_without_rows_has_no_pivoted_columns(frame: DataFrame, events: list[QueryEvent]) -> None:
+    empty = frame.where("v < 0")
+    assert pivoted(empty, "s").columns == ["k"]
+    assert pivoted(empty, "s").collect() == []
+
+
+def test_the_largest_limit_of_values_is_sparks_business(frame: DataFrame, events: list[QueryEvent]) -> None:
+    def outcome() -> object:
+        try:
+            return pivoted(frame, "s").columns
+        except Exception as error:
+            return type(error)
+
+    spark = frame.sparkSession
+    spark.conf.set("spark.sql.pivotMaxValues", str(2**31 - 1))
+    try:
+        enabled = outcome()
+        kq.disable(spark)
+        assert enabled == outcome()
+    finally:
+        spark.conf.unset("spark.sql.pivotMaxValues")
+
+
+def test_a_query_that_the_engine_declines_raises_if_the_user_asks_for_errors(
+    spark: SparkSession, tmp_path: Path, events: list[QueryEvent]
+) -> None:
+    (tmp_path / "t.txt").write_text("a\nb\na\n")
+    frame = spark.read.text(str(tmp_path / "t.txt"))
+    assert frame.groupBy().pivot("value").count().columns == ["a", "b"]
+    kq.enable(spark, when="always", fallback="error")
+    with pytest.raises(Unsupported):
+        frame.groupBy().pivot("value").count()
 
 
 def test_given_values_are_passed_on_and_disable_restores_the_method(
