@@ -22,6 +22,7 @@ from kquery_spark.config.cost import CostModel
 from kquery_spark.spark_bridge.session.bypass import bypass
 
 ROWS = 2_000_000
+_MIN_ROWS = 1_000
 _REPEATS = 5
 _PARTITIONS = 2
 _LEAST_MEASURABLE_SECONDS = 1e-10  # per row, value, or byte; used if a smaller or negative time was measured
@@ -34,9 +35,12 @@ def calibrate(spark: SparkSession, directory: str | None = None, rows: int = ROW
     rows: the number of rows of the table that is measured. The table is written to a new subdirectory, which is removed
     at the end. With the default, calibration takes about half a minute; no other program should run during this time.
 
-    Raises FileNotFoundError or NotADirectoryError if ``directory`` does not exist or is not a directory.
+    Raises ValueError for less than 1,000 rows, and FileNotFoundError or NotADirectoryError if ``directory`` does not exist
+    or is not a directory.
     """
-    root = Path(tempfile.mkdtemp(prefix="kquery-calibrate-", dir=directory))
+    if rows < _MIN_ROWS:
+        raise ValueError(f"calibration needs at least {_MIN_ROWS:,} rows, not {rows:,}")
+    root = Path(tempfile.mkdtemp(prefix="kquery-calibrate-", dir=directory)).absolute()
     root.chmod(0o755)  # workers may run as other users
     try:
         with bypass():
@@ -46,7 +50,7 @@ def calibrate(spark: SparkSession, directory: str | None = None, rows: int = ROW
 
 
 def _table(directory: Path, rows: int) -> str:
-    """Write a Parquet file of numbers (many keys, few groups, and values that do not compress), and return its path."""
+    """Write a Parquet file of numbers (many keys, few groups, and values that do not compress), and return its URI."""
     random = np.random.default_rng(1)
     columns = {
         "k": random.integers(0, max(rows // 3, 1), rows),
@@ -54,9 +58,9 @@ def _table(directory: Path, rows: int) -> str:
         "v": random.random(rows),
         "w": random.random(rows),
     }
-    path = str(directory / "calibration.parquet")
+    path = directory / "calibration.parquet"
     pq.write_table(pa.table(columns), path, row_group_size=max(rows // 4, 1))
-    return path
+    return path.as_uri()  # Spark would look for a path without a scheme in its default filesystem
 
 
 class _Calibration:
