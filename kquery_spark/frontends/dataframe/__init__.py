@@ -3,8 +3,6 @@
 from kquery_spark.frontends.dataframe.builder import GroupedData
 from kquery_spark.frontends.dataframe.column import (
     Column,
-    Window,
-    WindowBuilder,
     col,
     expr,
     lit,
@@ -16,6 +14,7 @@ from kquery_spark.frontends.dataframe.functions import named_function
 from kquery_spark.frontends.dataframe.open_plan import OpenPlan
 from kquery_spark.frontends.dataframe.session import Session
 from kquery_spark.frontends.dataframe.user_functions import ArrowUdf, arrow_udf
+from kquery_spark.frontends.dataframe.windows import Window, WindowBuilder
 
 __all__ = [
     "ArrowUdf",

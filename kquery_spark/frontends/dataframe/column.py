@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from kquery_spark.errors import PlanError, type_name
 from kquery_spark.frontends.dataframe.literals import literal_node, type_text
@@ -12,6 +12,9 @@ from kquery_spark.frontends.sql import parse_expression, parse_type, to_sql
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import windows as window_ast
 from kquery_spark.frontends.sql.ast.node import rewrite
+
+if TYPE_CHECKING:
+    from kquery_spark.frontends.dataframe.windows import WindowBuilder
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,9 +255,10 @@ class Column:
 
     def over(self, window: WindowBuilder) -> Column:
         """The function over a window."""
-        if not isinstance(window, WindowBuilder):
+        spec = getattr(window, "spec", None)
+        if not isinstance(spec, window_ast.WindowSpec):
             raise PlanError(f"over() takes a window as Window makes them, not {type_name(window)}")
-        return Column(replace(self._call("over"), over=window.spec))
+        return Column(replace(self._call("over"), over=spec))
 
     def _call(self, method: str) -> ast.Call:
         if not isinstance(self.node, ast.Call):
@@ -269,67 +273,9 @@ class SortOrder:
     item: ast.SortItem
 
 
-@dataclass(frozen=True)
-class WindowBuilder:
-    """The description of a window; each method returns a new one."""
-
-    spec: window_ast.WindowSpec = field(default_factory=window_ast.WindowSpec)
-
-    def partitionBy(self, *columns: Column | str) -> WindowBuilder:
-        """Rows with equal values form a partition."""
-        return WindowBuilder(replace(self.spec, partition_by=tuple(to_column(c).node for c in columns)))
-
-    def orderBy(self, *keys: Column | SortOrder | str) -> WindowBuilder:
-        """The order inside a partition."""
-        return WindowBuilder(replace(self.spec, order_by=sort_items(keys)))
-
-    def rowsBetween(self, start: int, end: int) -> WindowBuilder:
-        """A frame of rows counted from the current one."""
-        return self._frame("ROWS", start, end)
-
-    def rangeBetween(self, start: int, end: int) -> WindowBuilder:
-        """A frame of values counted from the current row's."""
-        return self._frame("RANGE", start, end)
-
-    def _frame(self, unit: str, start: int, end: int) -> WindowBuilder:
-        frame = window_ast.WindowFrame(unit, _bound(unit, start), _bound(unit, end))
-        return WindowBuilder(replace(self.spec, frame=frame))
-
-
-class Window:
-    """Entry points as in PySpark: ``Window.partitionBy("a").orderBy("b")``."""
-
-    unboundedPreceding = -(2**63)
-    unboundedFollowing = 2**63 - 1
-    currentRow = 0
-
-    @staticmethod
-    def partitionBy(*columns: Column | str) -> WindowBuilder:
-        """A window of partitions."""
-        return WindowBuilder().partitionBy(*columns)
-
-    @staticmethod
-    def orderBy(*keys: Column | SortOrder | str) -> WindowBuilder:
-        """A window of all rows in an order."""
-        return WindowBuilder().orderBy(*keys)
-
-
 def _terms(node: ast.Expression, kind: type[ast.And] | type[ast.Or]) -> tuple[ast.Expression, ...]:
     """The terms of a chain: ``a & b & c`` becomes a single AND with three terms."""
     return node.terms if isinstance(node, kind) else (node,)
-
-
-def _bound(unit: str, offset: int) -> window_ast.FrameBound:
-    """Convert an offset from the current row; the offsets at which PySpark's frames are unbounded are the same."""
-    if offset <= -Window.unboundedFollowing:
-        return window_ast.FrameBound("UNBOUNDED PRECEDING")
-    if offset >= Window.unboundedFollowing:
-        return window_ast.FrameBound("UNBOUNDED FOLLOWING")
-    if unit == "ROWS" and not -(2**31) <= offset < 2**31:
-        raise PlanError(f"the bound {offset} of rowsBetween is outside the range of int")
-    if offset == 0:
-        return window_ast.FrameBound("CURRENT ROW")
-    return window_ast.FrameBound("FOLLOWING", lit(offset).node)
 
 
 def col(name: str) -> Column:

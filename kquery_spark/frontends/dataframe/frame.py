@@ -187,9 +187,9 @@ class DataFrame(Builder):
     drop_duplicates = dropDuplicates
 
     @property
-    def na(self) -> NullFunctions:
+    def na(self) -> nulls.NullFunctions:
         """``na.fill``, ``na.drop`` and ``na.replace``."""
-        return NullFunctions(self)
+        return nulls.NullFunctions(self)
 
     def fillna(
         self, value: nulls.Value | Mapping[str, nulls.Value], subset: str | Sequence[str] | None = None
@@ -364,31 +364,6 @@ class DataFrame(Builder):
 
     def __str__(self) -> str:
         return format_plan(self.plan)
-
-
-@dataclass(frozen=True)
-class NullFunctions:
-    """The value of ``na``: fillna, dropna and replace under PySpark's other names."""
-
-    frame: DataFrame
-
-    def fill(
-        self, value: nulls.Value | Mapping[str, nulls.Value], subset: str | Sequence[str] | None = None
-    ) -> DataFrame:
-        """Alias of ``DataFrame.fillna``."""
-        return self.frame.fillna(value, subset)
-
-    def drop(
-        self, how: str = "any", thresh: int | None = None, subset: str | Sequence[str] | None = None
-    ) -> DataFrame:
-        """Alias of ``DataFrame.dropna``."""
-        return self.frame.dropna(how, thresh, subset)
-
-    def replace(
-        self, to_replace: Any, value: Any = nulls.NO_VALUE, subset: str | Sequence[str] | None = None
-    ) -> DataFrame:
-        """Alias of ``DataFrame.replace``."""
-        return self.frame.replace(to_replace, value, subset)
 
 
 def _lineage_of(column: Column | str) -> str:

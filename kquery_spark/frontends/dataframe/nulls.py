@@ -1,12 +1,13 @@
-"""Implements PySpark's ``fillna``, ``dropna`` and ``replace``."""
+"""Implements PySpark's ``fillna``, ``dropna`` and ``replace``, also as methods of ``na``."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -14,6 +15,9 @@ from kquery_spark.errors import PlanError, type_name
 from kquery_spark.frontends.dataframe.column import Column, call, lit, to_quoted, when
 from kquery_spark.frontends.sql.suggestions import did_you_mean
 from kquery_spark.types import names as t
+
+if TYPE_CHECKING:
+    from kquery_spark.frontends.dataframe.frame import DataFrame
 
 Value = bool | int | float | str
 
@@ -127,3 +131,28 @@ def _check(schema: pa.Schema, names: Sequence[str] | Mapping[str, Any]) -> None:
         if name not in schema.names:
             nearest, columns = did_you_mean(name, schema.names), ", ".join(schema.names)
             raise PlanError(f"unknown column {name}{nearest}; the columns are {columns}")
+
+
+@dataclass(frozen=True)
+class NullFunctions:
+    """The value of ``na``: fillna, dropna and replace under PySpark's other names."""
+
+    frame: DataFrame
+
+    def fill(
+        self, value: Value | Mapping[str, Value], subset: str | Sequence[str] | None = None
+    ) -> DataFrame:
+        """Alias of ``DataFrame.fillna``."""
+        return self.frame.fillna(value, subset)
+
+    def drop(
+        self, how: str = "any", thresh: int | None = None, subset: str | Sequence[str] | None = None
+    ) -> DataFrame:
+        """Alias of ``DataFrame.dropna``."""
+        return self.frame.dropna(how, thresh, subset)
+
+    def replace(
+        self, to_replace: Any, value: Any = NO_VALUE, subset: str | Sequence[str] | None = None
+    ) -> DataFrame:
+        """Alias of ``DataFrame.replace``."""
+        return self.frame.replace(to_replace, value, subset)
