@@ -15,7 +15,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_UNCHECKED_TEXT_BYTES = 1 << 18
+_UNCHECKED_STRING_BYTES = 1 << 18
 _MAX_CODES = 2**62  # up to this number of possible combinations, combined indices fit into int64
 
 
@@ -64,9 +64,8 @@ def per_distinct(
         indices = index.to_numpy(zero_copy_only=False).astype(np.int64)
         columns.append((values(table), indices))
         size = max(1, len(table))
-        if (
-            cardinality * size > _MAX_CODES
-        ):  # renumber the combinations that occur, which are at most one per row
+        if cardinality * size > _MAX_CODES:
+            # Renumber the combinations that occur. Each row has one, so there are at most as many as rows.
             codes, cardinality = runs(codes).ids(), max(1, length)
         codes, cardinality = codes * size + indices, cardinality * size
     rows = np.flatnonzero(present)
@@ -96,7 +95,7 @@ def _reserve_results(results: Iterable[Any]) -> Iterable[Any]:
         total = seen = 0
         for value in results:
             total += len(value) if isinstance(value, str | bytes) else 8
-            if total - seen > _UNCHECKED_TEXT_BYTES:
+            if total - seen > _UNCHECKED_STRING_BYTES:
                 control.reserve(total)
                 seen = total
             yield value

@@ -84,7 +84,7 @@ def sum_int64(values: Int64s, ids: Int64s, count: int) -> pa.Array:
     high, low = np.zeros(count, np.int64), np.zeros(count, np.int64)
     np.add.at(high, ids, values >> 32)
     np.add.at(low, ids, values & 0xFFFFFFFF)
-    return _slim(_join_words(high, low))
+    return _narrow_if_possible(_join_words(high, low))
 
 
 def _compiled_sums(values: Int64s, ids: Int64s, count: int) -> Int64s | None:
@@ -112,7 +112,7 @@ def _join_words(high: Int64s, low: Int64s) -> pa.Array:
     return pa.Array.from_buffers(pa.decimal128(38, 0), len(high), [None, pa.py_buffer(words)], 0)
 
 
-def _slim(array: pa.Array) -> pa.Array:
+def _narrow_if_possible(array: pa.Array) -> pa.Array:
     slim = narrow(array)
     return array if slim is None else slim
 
@@ -121,7 +121,7 @@ def sum_decimal(vector: Vector, groups: Groups, scale: int) -> pa.Array:
     """Return exact sums of a decimal column as decimal(38, scale), in the narrow form if possible. NULLs count as 0.
 
     A 128-bit value is divided into four digits of 32 bits. The digits are summed separately in int64, which cannot overflow
-    below 2^31 rows, and the sums are put together with carries (``_from_halves``).
+    below 2^31 rows, and the sums are put together with carries (``_from_digits``).
     """
     ids, rows = valid_rows(vector.data, groups)
     if vector.is_narrow:
@@ -135,10 +135,10 @@ def sum_decimal(vector: Vector, groups: Groups, scale: int) -> pa.Array:
         total = np.zeros(groups.count, np.int64)
         np.add.at(total, ids, part)
         sums.append(total)
-    return _from_halves(sums, scale)
+    return _from_digits(sums, scale)
 
 
-def _from_halves(sums: list[Int64s], scale: int) -> pa.Array:
+def _from_digits(sums: list[Int64s], scale: int) -> pa.Array:
     """Combine sums of 32-bit digits, lowest first, into decimal(38, scale). Sums of more than 38 digits become NULL.
 
     As in addition on paper, each digit keeps its lower 32 bits, and the upper bits are carried to the next digit.
@@ -158,7 +158,9 @@ def _from_halves(sums: list[Int64s], scale: int) -> pa.Array:
     limit = pa.scalar(decimal.Decimal(10**38 - 1).scaleb(-scale, _EXACT), array.type)
     lowest = pa.scalar(decimal.Decimal(1 - 10**38).scaleb(-scale, _EXACT), array.type)
     over = pc.or_(pc.or_(pc.greater(array, limit), pc.less(array, lowest)), pa.array(lost))
-    return _slim(pc.if_else(over, pa.scalar(None, array.type), array) if over.true_count else array)
+    return _narrow_if_possible(
+        pc.if_else(over, pa.scalar(None, array.type), array) if over.true_count else array
+    )
 
 
 def _rescaled(total: pa.Array, scale: int) -> pa.Array:
@@ -246,20 +248,20 @@ def extreme(vector: Vector, groups: Groups, largest: bool) -> Data:
 
 
 def _keep_best(
-    best: npt.NDArray[Any], ids: Int64s, rows: npt.NDArray[Any], function: np.ufunc, largest: bool
+    best: npt.NDArray[Any], ids: Int64s, values: npt.NDArray[Any], function: np.ufunc, largest: bool
 ) -> None:
-    """Update ``best`` with the extreme of each group. rows: the value of each row.
+    """Update ``best`` with the extreme of each group.
 
     After a sample of rows, few other rows can still improve an extreme. Finding these by one vectorized comparison takes a
     third of the time of ``ufunc.at`` for all rows. NaN is never skipped, because no comparison with it is true.
     """
-    if len(rows) > 4 * _SAMPLE_ROWS:
-        function.at(best, ids[:_SAMPLE_ROWS], rows[:_SAMPLE_ROWS])
-        ids, rows = ids[_SAMPLE_ROWS:], rows[_SAMPLE_ROWS:]
+    if len(values) > 4 * _SAMPLE_ROWS:
+        function.at(best, ids[:_SAMPLE_ROWS], values[:_SAMPLE_ROWS])
+        ids, values = ids[_SAMPLE_ROWS:], values[_SAMPLE_ROWS:]
         reached = np.take(best, ids)
-        left = np.flatnonzero(~(rows <= reached if largest else rows >= reached))
-        ids, rows = ids[left], rows[left]
-    function.at(best, ids, rows)
+        left = np.flatnonzero(~(values <= reached if largest else values >= reached))
+        ids, values = ids[left], values[left]
+    function.at(best, ids, values)
 
 
 def _without_value(data: pa.Array, groups: Groups, untouched: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

@@ -18,7 +18,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -45,9 +44,6 @@ class RuntimeFilter(ABC):
     for rows with a match. Then it may be pushed below any projection.
     """
 
-    is_row_wise: ClassVar[bool] = False
-    """True if the other rows that the filter sees do not matter to a row. Then it may run before other filters."""
-
     columns: tuple[str, ...]
     every_row: bool = field(default=False, kw_only=True)
     seen: int = field(default=0, kw_only=True)
@@ -72,7 +68,8 @@ class RuntimeFilter(ABC):
     def passing_values(self, column_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
         """Return a mask of the values of ``columns[column_index]`` whose rows pass, regardless of the other columns.
 
-        A row passes if its value in any of the columns does. None if the filter cannot be evaluated column by column.
+        A row passes if its value in any of the columns does. None if the filter cannot be evaluated column by column, or
+        if it is not ``is_row_wise``: the scan evaluates values before its own conditions.
         """
         return None
 
@@ -82,6 +79,14 @@ class RuntimeFilter(ABC):
         They are for plans in which different scans have the columns.
         """
         return []
+
+    @property
+    def is_row_wise(self) -> bool:
+        """True if a row passes or not regardless of the other rows that the filter sees.
+
+        Only then may the filter see rows that other filters of the scan will drop.
+        """
+        return True
 
     def through_filter(self) -> RuntimeFilter:
         """Return the filter to push below an operator that drops rows."""
@@ -103,8 +108,6 @@ class RuntimeFilter(ABC):
 @dataclass
 class MatchFilter(RuntimeFilter):
     """The filter of a join: keeps the rows whose keys, or whose value of one key column, occur in the join table."""
-
-    is_row_wise: ClassVar[bool] = True
 
     table: JoinTable | ColumnMatches
 

@@ -68,6 +68,11 @@ class FirstRowsFilter(RuntimeFilter):
     def is_quick(self) -> bool:
         return True
 
+    @property
+    @override
+    def is_row_wise(self) -> bool:
+        return self.rows is None  # otherwise it selects the first k of the rows that it sees
+
     @override
     def through_filter(self) -> RuntimeFilter:
         return replace(self, rows=None)

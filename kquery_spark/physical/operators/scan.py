@@ -4,11 +4,11 @@ For each split of a columnar source, the reader takes these steps, and each step
 
 1. Statistics (row groups, pages, partition values) exclude rows without decoding anything.
 2. Conditions on one dictionary-encoded column run over its dictionary, and select rows by their indices. Then, run-time
-   filters of joins and top-k sorts do the same, if their columns have dictionaries.
+   filters of joins and of MIN/MAX aggregates do the same, if their columns have dictionaries.
 3. The remaining conditions run over the decoded filter columns.
 4. The remaining run-time filters run over their key columns. They come after the query's own conditions, because those
-   are cheaper and usually more selective. A run-time filter that passes a much smaller share of the rows comes before
-   step 3 instead.
+   are cheaper and usually more selective. A filter that passes a much smaller share of the rows comes before step 3
+   instead, unless it depends on the other rows that it sees, as that of a top-k does.
 5. The other columns are decoded for the surviving rows.
 """
 
@@ -145,12 +145,13 @@ class _FilteringReader:
         # Cheap filters first: the expensive ones then probe fewer rows.
         self._runtime = sorted(runtime, key=lambda f: (not f.is_quick, len(f.columns)))
         self._conditions = RowConditions(scan.filters)
+        self._bounded_conditions: dict[tuple[str, int | None, int | None], RowConditions] = {}
         self._raises = any(map(can_raise, scan.filters))
         # By column: the share of rows that passed its conditions in the last split where its dictionary decided them.
         self._passing_shares: dict[str, float] = {}
         # Step 3, all splits: the rows on which the remaining conditions were evaluated, and those that passed.
         self._own_seen = self._own_passed = 0
-        self._left_rows = True  # True if rows of the last split passed the filters
+        self._last_split_had_rows = True  # True if rows of the last split passed the filters
 
     def prefetch_request(self, split: Split) -> PrefetchRequest | None:
         """Return the columns and rows to prefetch for a split; None if statistics exclude all of its rows.
@@ -163,7 +164,7 @@ class _FilteringReader:
         if rows is not None and len(rows) == 0:
             return None
         static, keys, rest = self._steps(conditions, runtime)
-        return PrefetchRequest([*static, *keys, *(rest if self._left_rows else ())], rows)
+        return PrefetchRequest([*static, *keys, *(rest if self._last_split_had_rows else ())], rows)
 
     def read_all(self, splits: Sequence[Split]) -> Generator[Batch, None, None]:
         """Yield batches with the scan's columns, in the order of the splits."""
@@ -184,14 +185,21 @@ class _FilteringReader:
             reserve_rows(split.rows, self._row_bytes)
             yield from self._source.read(split, self._scan.columns)
         elif self._source.columnar:
-            self._left_rows = yield from self._stepwise(split, conditions, runtime)
+            self._last_split_had_rows = yield from self._stepwise(split, conditions, runtime)
         else:
-            yield from self._whole(split, conditions, runtime)
+            yield from self._read_all_columns(split, conditions, runtime)
 
     def _conditions_of(self, split: Split) -> RowConditions:
         """Return the scan's conditions; for a split that is a key range of its file, also those of the range."""
-        bounds = _bounds(split, self._source)
-        return RowConditions([*bounds, *self._conditions.terms]) if bounds else self._conditions
+        if split.bounds is None:
+            return self._conditions
+        conditions = self._bounded_conditions.get(split.bounds)
+        if conditions is None:
+            conditions = RowConditions(
+                [*_range_conditions(self._source, *split.bounds), *self._conditions.terms]
+            )
+            self._bounded_conditions[split.bounds] = conditions
+        return conditions
 
     def _stepwise(
         self, split: Split, conditions: RowConditions, runtime: list[RuntimeFilter]
@@ -243,14 +251,14 @@ class _FilteringReader:
     def _comes_early(self, runtime_filter: RuntimeFilter) -> bool:
         """Return whether a run-time filter is so selective that it should come before the scan's conditions.
 
-        If a condition can raise, it must see the rows that the filter would drop. The filter of a top-k selects the first of
-        the rows that it sees, so it must see only rows that pass the conditions.
+        If a condition can raise, it must see the rows that the filter would drop.
         """
         if self._raises or not self._source.addressable or not self._own_seen or not runtime_filter.seen:
             return False
+        if not runtime_filter.is_row_wise or not runtime_filter.is_quick:
+            return False
         share, own_share = runtime_filter.passed / runtime_filter.seen, self._own_passed / self._own_seen
-        may_come_early = runtime_filter.is_row_wise and runtime_filter.is_quick
-        return may_come_early and share <= _EARLY_SHARE * own_share
+        return share <= _EARLY_SHARE * own_share
 
     def _own_flags(self, conditions: RowConditions, batch: Batch) -> Flags | None:
         """Evaluate the scan's conditions, and count the rows that pass."""
@@ -325,7 +333,7 @@ class _FilteringReader:
         late = [] if self._raises else [c for f in runtime for c in f.conditions(_columns(source, f.columns))]
         return possible_rows(source, split, conditions.terms, late)
 
-    def _whole(
+    def _read_all_columns(
         self, split: Split, conditions: RowConditions, runtime: list[RuntimeFilter]
     ) -> Iterator[Batch]:
         """Read a source that decodes all of its columns at once, such as CSV."""
@@ -362,11 +370,8 @@ def _columns(source: Source, names: Sequence[str]) -> list[Column]:
     return [Column(field.name, field.type, field.nullable) for field in fields]
 
 
-def _bounds(split: Split, source: Source) -> list[Expr]:
+def _range_conditions(source: Source, name: str, low: int | None, high: int | None) -> list[Expr]:
     """Return the condition ``low <= column < high`` of a split that is a key range of its file."""
-    if split.bounds is None:
-        return []
-    name, low, high = split.bounds
     (column,) = _columns(source, [name])
     terms: list[Expr] = []
     if low is not None:
