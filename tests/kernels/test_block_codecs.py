@@ -241,6 +241,21 @@ def test_large_blocks_are_decompressed(kernels: ModuleType):
             assert decompress(kernels, pa.compress(data, name, asbytes=True), len(data), codec) == data
 
 
+def test_blocks_that_alternate_between_integers_and_strings(kernels: ModuleType):
+    """The loops for both take turns, and the last bytes, which neither reads in whole blocks, have any length."""
+    random = np.random.default_rng(6)
+    words = [random.bytes(int(n)) for n in random.integers(2, 12, 50)]
+    parts = []
+    for size in (10_000, 300, 70, 5_000):
+        parts.append(random.integers(0, 1 << 20, size // 8).astype(np.int64).tobytes())
+        parts.append(b" ".join(words[int(i)] for i in random.integers(0, 50, size // 8)))
+    data = b"".join(parts)
+    for start in range(0, 200, 7):
+        for end in range(len(data) - 150, len(data), 11):
+            part = data[start:end]
+            assert decompress(kernels, pa.compress(part, "snappy", asbytes=True), len(part)) == part
+
+
 @pytest.mark.parametrize("kind", ["repetitive", "integers"])
 def test_damaged_blocks_give_the_same_result_as_in_pyarrow(kernels: ModuleType, kind: str):
     random = np.random.default_rng(3)
