@@ -1,5 +1,9 @@
 """The columns of the page table that ``loops/parquet_pages.py`` writes, and the numbers of Parquet's enums in it.
 
+A table may hold the pages of a column in several adjacent row groups. Each row group has a dictionary of its own. The
+dictionaries are concatenated, and ``FIRST_ENTRY`` says where the dictionary of a page begins: with dictionaries of 3 and 4
+values, index 2 of a page of the second row group is value 5.
+
 The loops and their callers share these constants. So this module does not import numba, which may not be installed. The
 enums are those of parquet.thrift of apache/parquet-format.
 """
@@ -28,7 +32,11 @@ COMPRESSED: Final = 8
 """Whether the values are compressed."""
 HEADER_KIND: Final = 9
 """The page type of the inner header, which must be equal to ``KIND``."""
-PAGE_FIELDS: Final = 10
+FIRST_ENTRY: Final = 10
+"""The position of index 0 of the page in the concatenated dictionaries; 0 for the pages of the first row group."""
+ENTRIES: Final = 11
+"""The number of values in the dictionary of the page's row group; 0 without a dictionary."""
+PAGE_FIELDS: Final = 12
 """The number of columns."""
 
 RAW_BYTES: Final = 0

@@ -87,6 +87,11 @@ class SplitColumns:
             self._dictionary_columns[name] = self._source.dictionary_column(self._split, name, rows)
         return self._dictionary_columns[name]
 
+    @property
+    def largest_dictionary(self) -> int:
+        """The number of values in the largest dictionary that was read."""
+        return max((len(c.values) for c in self._dictionary_columns.values() if c is not None), default=0)
+
     def before_any_column(self, rows: Int64s | None) -> list[FilteredColumns]:
         """Return the selection to which ``add_columns`` adds the first columns: ``rows`` without any column.
 

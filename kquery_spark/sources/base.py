@@ -147,6 +147,14 @@ class Source(ABC):
         """Return the same source without compiled kernels."""
         return self
 
+    def join(self, splits: Sequence[Split], columns: Sequence[str]) -> Split:
+        """Join the first of some splits of one piece each, as many as the source can read together, to one split.
+
+        ``read`` returns such a split as one batch. columns: all columns that will be read. Small pieces that are read one by
+        one cost more per row.
+        """
+        return splits[0]
+
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
         """Read some rows of a split of one piece, given by position in rising order."""
         (batch,) = self.read(split, columns)
@@ -179,7 +187,7 @@ class Source(ABC):
         return None
 
     def page_statistics(self, split: Split, columns: Sequence[str]) -> PageStatistics | None:
-        """Return statistics of row ranges within a split of one piece, or None if there are none."""
+        """Return statistics of row ranges within a split, or None if there are none. Joined splits have none."""
         return None
 
     def ranges(self, split: Split, column: str) -> ColumnRange | None:

@@ -1,4 +1,4 @@
-"""A dictionary-encoded column of one row group: its dictionary, and lazily decoded dictionary indices."""
+"""A dictionary-encoded column of a split: its dictionary, and lazily decoded dictionary indices."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from kquery_spark.cached_property import cached_property
 from kquery_spark.types.vector import Flags, Int64s, slots
 
 Indices = npt.NDArray[np.uint16]
+MAX_INDEX = (1 << 16) - 1
+"""The largest number of values of a dictionary, because the index after the last value stands for NULL."""
 # Indices are decoded one by one if at most one row in 12 is selected; for more rows, decoding all of them is faster.
 _MIN_ROWS_PER_SELECTED_ROW = 12
 

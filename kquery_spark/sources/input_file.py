@@ -11,13 +11,16 @@ import errno
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.files import (
@@ -30,6 +33,7 @@ from kquery_spark.sources.files import (
     missing_error,
 )
 from kquery_spark.sources.object_stores.connections import error_text, store_of
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange, read_ranges
 from kquery_spark.sources.prefetch.read_counts import count_read
 from kquery_spark.sources.request_limit import within_limit
 
@@ -139,6 +143,41 @@ class InputFile:
         if len(data) < nbytes:
             raise SourceError(f"{self.file.path} ends at byte {offset + len(data)}, which is too early")
         return data
+
+    def read_ranges(self, ranges: Sequence[ByteRange]) -> npt.NDArray[np.uint8]:
+        """Read ranges of the planned version into one array, one range after the other. Raises the errors of ``read_at``.
+
+        A local file is read without a copy per range, and its version is checked once.
+        """
+        total = sum(part.size for part in ranges)
+        if self._descriptor is None or total > _MAX_UNCHECKED_BYTES or min(map(min, ranges)) < 0:
+            return read_ranges(self, ranges)
+        data = np.empty(total, np.uint8)
+        view, at = data.data, 0
+        try:
+            for part in ranges:
+                end = at + part.size
+                while at < end:
+                    count = os.preadv(self._descriptor, [view[at:end]], part.end - (end - at))
+                    if count == 0:
+                        self.check_unchanged()
+                        raise SourceError(
+                            f"{self.file.path} ends at byte {part.end - (end - at)}, which is too early"
+                        )
+                    at += count
+        except OSError as error:
+            raise SourceError(f"cannot read {self.file.path}: {error_text(error, self.file.path)}") from None
+        for part in ranges:
+            count_read(part.size)
+        self.check_unchanged()
+        return data
+
+    @cached_property
+    def _descriptor(self) -> int | None:
+        """The file descriptor of a local file, if pyarrow and the system can read by it."""
+        if not self.is_local or not hasattr(os, "preadv") or not hasattr(self.native, "fileno"):
+            return None
+        return int(self.native.fileno())
 
     def read_unchecked(self, nbytes: int, offset: int) -> bytes:
         """Read up to ``nbytes`` bytes of the current version, without counting them.

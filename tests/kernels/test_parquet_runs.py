@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kquery_spark.kernels.parquet_page_table import BODY, DATA, KIND, PAGE_FIELDS, SIZE, VALUES
+from kquery_spark.kernels.parquet_page_table import (
+    BODY,
+    DATA,
+    ENTRIES,
+    FIRST_ENTRY,
+    KIND,
+    PAGE_FIELDS,
+    SIZE,
+    VALUES,
+)
 
 MAX_ENTRIES = 2**16 - 1  # indices have 16 bits, and the one after the last entry stands for NULL
 
@@ -41,10 +50,13 @@ def encode(values: list[int], width: int, packed: list[bool]) -> bytes:
     return bytes(data)
 
 
-def page_table(starts: np.ndarray, sizes: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the page table of uncompressed data pages of version 1."""
+def page_table(
+    starts: np.ndarray, sizes: np.ndarray, counts: np.ndarray, firsts: list[int], entries: int
+) -> np.ndarray:
+    """Return the page table of uncompressed data pages of version 1. firsts: where the dictionary of each page begins."""
     pages = np.zeros((len(starts), PAGE_FIELDS), np.int64)
     pages[:, KIND], pages[:, BODY], pages[:, SIZE], pages[:, VALUES] = DATA, starts, sizes, counts
+    pages[:, FIRST_ENTRY], pages[:, ENTRIES] = firsts, entries
     return pages
 
 
@@ -77,13 +89,21 @@ def test_any_runs_of_levels_and_indices_are_decoded(kernels, data):
     packed = st.lists(st.booleans(), min_size=1, max_size=5)
     parts = [page_bytes(rows, width, data.draw(packed)) for rows in pages]
     indices = [index for rows in pages for index in rows]
-    entries = min(2**width, MAX_ENTRIES)
-    is_bad = [index is not None and index >= entries for index in indices]
-    expected = [entries if index is None else index for index in indices]
+    # the dictionary of each page begins somewhere in the concatenated dictionaries
+    firsts = [data.draw(st.integers(0, 40)) for _ in pages]
+    own_entries = min(2**width, MAX_ENTRIES - 80)
+    entries = max(firsts) + own_entries + data.draw(st.integers(0, 40))
+    is_bad = [index is not None and index >= own_entries for index in indices]
+    first_of_row = [first for first, rows in zip(firsts, pages, strict=True) for _ in rows]
+    expected = [
+        entries if index is None else first + index
+        for first, index in zip(first_of_row, indices, strict=True)
+    ]
 
     stored = np.frombuffer(b"".join(parts), np.uint8)
     bounds, counts = np.cumsum([0, *map(len, parts)]), np.array(list(map(len, pages)))
-    chunk = stored, page_table(bounds[:-1], np.diff(bounds), counts), True
+    table = page_table(bounds[:-1], np.diff(bounds), counts, firsts, own_entries)
+    chunk = stored, table, True
     out = np.empty(len(indices), np.uint16)
     nulls = kernels.decode_indices(*chunk, entries, out)
     assert nulls == (-1 if any(is_bad) else indices.count(None))
@@ -99,6 +119,11 @@ def test_any_runs_of_levels_and_indices_are_decoded(kernels, data):
     else:
         assert matches[:hits].tolist() == [row for row, index in enumerate(expected) if flags[index]]
 
+    beyond = table.copy()
+    beyond[-1, FIRST_ENTRY] = entries - own_entries + 1
+    assert kernels.decode_indices(stored, beyond, True, entries, out) == -1
+    assert kernels.filter_chunk(stored, beyond, True, flags, matches) == -1
+
     chosen = data.draw(st.lists(st.integers(0, len(indices) - 1), unique=True, max_size=20))
     rows = np.array(sorted(chosen), np.int64)
     selected = np.empty(len(rows), np.uint16)
@@ -108,7 +133,7 @@ def test_any_runs_of_levels_and_indices_are_decoded(kernels, data):
 
     # cut anywhere: the kernels return a result or -1, but do not read past the end
     for end in data.draw(st.lists(st.integers(0, len(stored) - 1), max_size=5)):
-        cut = stored[:end], page_table(np.array([0]), np.array([end]), counts[:1]), True
+        cut = stored[:end], page_table(np.array([0]), np.array([end]), counts[:1], [0], entries), True
         inside = rows[rows < counts[0]]
         assert kernels.decode_indices(*cut, entries, out[: counts[0]]) >= -1
         assert kernels.filter_chunk(*cut, flags, matches) >= -1

@@ -37,6 +37,11 @@ def table() -> pa.Table:
     return pa.table(columns)
 
 
+@pytest.fixture(autouse=True)
+def single_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan_module, "_MAX_JOINED_ROWS", 0)
+
+
 @pytest.fixture
 def source(table: pa.Table, tmp_path: Path) -> ParquetSource:
     """Plain columns, so that no dictionary decides a filter."""

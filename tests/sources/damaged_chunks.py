@@ -41,8 +41,8 @@ def check_damaged_chunks(path: Path, kernels: ModuleType, count: int) -> None:
         changed = path.with_name(f"{number}.parquet")
         changed.write_bytes(bad)
         opened = open_file(parquet_source([str(changed)]).files[0])
-        found = opened.column_readers(0, [name], kernels)[name].read()
-        some = opened.column_readers(0, [name], kernels)[name].read(chosen)
+        found = opened.column_readers([0], [name], kernels)[name].read()
+        some = opened.column_readers([0], [name], kernels)[name].read(chosen)
         try:
             expected = with_comparable_bits(opened.read(0, [name]).column(0))
         except SourceError as error:

@@ -57,27 +57,36 @@ def selections(rows: int) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
 
 
 def assert_equal_to_pyarrow(opened: OpenFile, kernels: ModuleType, *, read: set[str]) -> None:
-    """Compares all rows and selections of each column and row group. read: the columns that the loops must read."""
-    for group, (rows, _) in enumerate(opened.groups):
-        columns = opened.column_readers(group, opened.schema.names, kernels)
-        for name in opened.schema.names:
-            expected = with_comparable_bits(opened.read(group, [name]).column(0))
+    """Compares all rows and selections of each column: of each row group, and of all row groups together if they can join.
+
+    read: the columns that the loops must read.
+    """
+    every = range(len(opened.groups))
+    joined = [every] if len(every) > 1 else []
+    for groups in [*([group] for group in every), *joined]:
+        rows = sum(opened.groups[group][0] for group in groups)
+        names = [n for n in opened.schema.names if all(opened.can_join(groups[0], g, [n]) for g in groups)]
+        columns = opened.column_readers(groups, names if len(groups) > 1 else opened.schema.names, kernels)
+        for name in names if len(groups) > 1 else opened.schema.names:
+            expected = pa.concat_arrays(
+                [with_comparable_bits(opened.read(group, [name]).column(0)) for group in groups]
+            )
             found = columns[name].read() if name in columns else None
-            assert (found is not None) == (name in read), (name, group)
+            assert (found is not None) == (name in read), (name, groups)
             if found is None:
                 assert name not in columns or all(columns[name].read(r) is None for r in selections(rows)[1:])
                 continue
             found.validate(full=True)
-            assert with_comparable_bits(pa.chunked_array([found])).equals(expected), (name, group)
+            assert with_comparable_bits(pa.chunked_array([found])).equals(expected), (name, groups)
             for chosen in selections(rows):
                 some = columns[name].read(chosen)
-                assert some is not None, (name, group, len(chosen))
+                assert some is not None, (name, groups, len(chosen))
                 some.validate(full=True)
                 assert with_comparable_bits(pa.chunked_array([some])).equals(
                     expected.take(pa.array(chosen))
                 ), (
                     name,
-                    group,
+                    groups,
                     len(chosen),
                 )
 

@@ -145,9 +145,9 @@ def test_chunks_without_a_small_dictionary_are_not_read_to_filter_by_it(tmp_path
     columns_read = []
     real = OpenFile.column_readers
 
-    def column_readers(self, group, columns, kernels):
+    def column_readers(self, groups, columns, kernels):
         columns_read.extend(columns)
-        return real(self, group, columns, kernels)
+        return real(self, groups, columns, kernels)
 
     monkeypatch.setattr(OpenFile, "column_readers", column_readers)
     assert [c for c in rows.column_names if source.dictionary_column(split, c) is not None] == ["few"]

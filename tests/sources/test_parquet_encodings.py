@@ -138,7 +138,7 @@ def test_all_rows_are_read_by_the_faster_reader(tmp_path, codec, faster):
 def test_large_chunks_are_declined_before_memory_is_allocated(tmp_path, kernels, monkeypatch):
     rows, encodings = table(0.0)
     opened = write(tmp_path / "f.parquet", rows, row_group_size=ROWS, **options(encodings, 0))
-    readers = opened.column_readers(0, rows.schema.names, kernels)
+    readers = opened.column_readers([0], rows.schema.names, kernels)
     for limit, is_read in ((4 * ROWS - 1, False), (1 << 30, True)):
         monkeypatch.setattr(column_reader, "MAX_CONVERTED_BYTES", limit)
         assert {reader.read() is not None for reader in readers.values()} == {is_read}
@@ -204,7 +204,7 @@ def test_the_dictionary_of_decimals_of_any_number_of_bytes(tmp_path, kernels, di
     write(path, pa.table({"m": pa.array(data, pa.binary())}), row_group_size=ROWS)
     opened = as_decimals(path, {"m": digits})
     assert opened.may_have_small_dictionary(0, "m")
-    found = opened.column_readers(0, ["m"], kernels)["m"].dictionary_values()
+    found = opened.column_readers([0], ["m"], kernels)["m"].dictionary_values()
     assert found is not None
     expected = with_comparable_bits(opened.read(0, ["m"]).column(0)).unique()
     assert with_comparable_bits(pa.chunked_array([found])).equals(expected)
@@ -215,14 +215,14 @@ def test_decimals_of_other_numbers_of_bytes_are_declined(tmp_path, kernels, size
     path = tmp_path / "f.parquet"
     write(path, pa.table({"m": pa.array([b"\1", bytes(size)], pa.binary())}), use_dictionary=False)
     opened = as_decimals(path, {"m": 20})
-    assert opened.column_readers(0, ["m"], kernels)["m"].read() is None
+    assert opened.column_readers([0], ["m"], kernels)["m"].read() is None
 
 
 def test_decimals_that_have_too_many_digits_are_declined(tmp_path, kernels):
     path = tmp_path / "f.parquet"
     write(path, pa.table({"m": pa.array([b"\1" + bytes(8)], pa.binary())}), use_dictionary=False)
     opened = as_decimals(path, {"m": 18})  # 18 digits fit into eight bytes, and 2^64 does not
-    assert opened.column_readers(0, ["m"], kernels)["m"].read() is None
+    assert opened.column_readers([0], ["m"], kernels)["m"].read() is None
 
 
 @pytest.mark.parametrize("codec", ["none", "snappy"])
@@ -340,10 +340,10 @@ def test_pages_with_an_encoding_of_other_types_are_declined(tmp_path, kernels, d
     good = path.read_bytes()
     assert good.count(header) == 1
     unchanged = open_file(parquet_source([str(path)]).files[0])
-    assert unchanged.column_readers(0, ["x"], kernels)["x"].read() is not None
+    assert unchanged.column_readers([0], ["x"], kernels)["x"].read() is not None
     changed = tmp_path / "changed.parquet"
     changed.write_bytes(good.replace(header, bytes([0x15, 0x06, 0x15, 2 * encoding]) + header[4:]))
     opened = open_file(parquet_source([str(changed)]).files[0])
-    assert opened.column_readers(0, ["x"], kernels)["x"].read() is None
+    assert opened.column_readers([0], ["x"], kernels)["x"].read() is None
     with pytest.raises(SourceError, match="row group 0"):
         opened.read(0, ["x"])

@@ -75,7 +75,7 @@ def test_row_groups_of_all_sizes_are_read_as_by_pyarrow(tmp_path, kernels, row_g
     opened = write(tmp_path / "f.parquet", rows, row_group_size=row_group_size, data_page_size=1 << 20)
     names = {"i", "l", "runs", "s", "d"}
     for group in range(min(3, len(opened.groups))):
-        columns = opened.column_readers(group, sorted(names), kernels)
+        columns = opened.column_readers([group], sorted(names), kernels)
         for name, column in columns.items():
             found = column.read()
             assert found is not None
@@ -156,7 +156,7 @@ def test_queries_give_the_same_rows_with_and_without_loops(tmp_path, monkeypatch
 
 def test_the_values_of_null_rows_are_zero(tmp_path, kernels):
     opened = write(tmp_path / "f.parquet", table(0.5), row_group_size=ROWS)
-    found = opened.column_readers(0, ["l"], kernels)["l"].read()
+    found = opened.column_readers([0], ["l"], kernels)["l"].read()
     assert found is not None
     values = np.frombuffer(found.buffers()[1], np.int64)
     assert not values[pc.is_null(found).to_numpy(zero_copy_only=False)].any()

@@ -105,7 +105,7 @@ def test_short_chunks_are_read_as_by_pyarrow(tmp_path, kernels, rows):
             assert_equal_to_pyarrow(opened, kernels, read=set(some.schema.names))
             continue
         for group in range(len(opened.groups)):
-            read = [r.read() for r in opened.column_readers(group, some.schema.names, kernels).values()]
+            read = [r.read() for r in opened.column_readers([group], some.schema.names, kernels).values()]
             assert all(column is None or len(column) == 0 for column in read)
 
 
@@ -183,7 +183,7 @@ def test_both_formats_of_lz4_that_spark_writes_are_read(spark, tmp_path, kernels
     rows.write.option("compression", codec).parquet(path)
     opened = open_file(parquet_source([path]).files[0])
     if codec == "lz4":  # blocks behind a header of Hadoop, which the loops do not read
-        assert not opened.column_readers(0, ["k", "s"], kernels)
+        assert not opened.column_readers([0], ["k", "s"], kernels)
     else:
         assert_equal_to_pyarrow(opened, kernels, read={"k", "s"})
     context = kq.ExecutionContext()
@@ -204,8 +204,8 @@ def test_a_dictionary_that_cannot_have_the_values_is_declined(tmp_path, kernels,
     chunk = opened._flat_chunk(0, "a")
     assert chunk is not None
     start, size = chunk.byte_range
-    data = path.read_bytes()[start : start + size]
-    assert ColumnReader(chunk, kernels, data).read() is not None
-    damaged = ColumnReader(replace(chunk, dtype=layout.dtype, layout=layout), kernels, data)
+    data = np.frombuffer(path.read_bytes(), np.uint8)[start : start + size]
+    assert ColumnReader([chunk], kernels, data).read() is not None
+    damaged = ColumnReader([replace(chunk, dtype=layout.dtype, layout=layout)], kernels, data)
     assert damaged.read() is None
     assert damaged.dictionary_values() is None

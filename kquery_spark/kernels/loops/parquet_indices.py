@@ -1,7 +1,8 @@
-"""Decodes the dictionary indices of a column chunk, and finds the rows whose index is selected.
+"""Decodes the dictionary indices of the chunks of a column, and finds the rows whose index is selected.
 
 The indices have at most 16 bits, and the index after the last dictionary entry stands for NULL. For the dictionary
-['a', 'b'] and the rows 'b', NULL, 'a' the indices are 1, 2, 0.
+['a', 'b'] and the rows 'b', NULL, 'a' the indices are 1, 2, 0. The indices of a page count from the first entry of its own
+row group (``FIRST_ENTRY`` of ``parquet_page_table.py``), and the results from that of the first row group.
 
 Each function over a chunk takes its decompressed bytes and the table of its data pages, and returns -1 for malformed pages.
 The caller then lets pyarrow read the chunk, which reports the damage.
@@ -19,6 +20,7 @@ from kquery_spark.kernels.loops.memory import load64
 from kquery_spark.kernels.loops.parquet_levels import replace_rows_by_value_positions
 from kquery_spark.kernels.loops.parquet_page_parts import (
     are_stored,
+    have_entries,
     largest_number,
     page_parts,
     range_end,
@@ -27,8 +29,8 @@ from kquery_spark.kernels.loops.parquet_page_parts import (
     read_levels,
 )
 from kquery_spark.kernels.loops.parquet_pages import Bytes
-from kquery_spark.kernels.loops.parquet_runs import filter_runs
-from kquery_spark.kernels.parquet_page_table import VALUES
+from kquery_spark.kernels.loops.parquet_runs import NULL_ROW, filter_runs
+from kquery_spark.kernels.parquet_page_table import ENTRIES, FIRST_ENTRY, VALUES
 
 _ONE, _EIGHT = uintp(1), uintp(8)
 _EIGHT_VALID = uint64(0x0101010101010101)
@@ -66,8 +68,30 @@ def _spread(packed: Any, flags: Any, null: Any, out: Any) -> None:
 
 
 @numba.njit
+def _read_page_indices(data: Any, at: Any, end: Any, page: Any, out: Any) -> Any:
+    """Decode the indices of a page, without NULLs, until ``out`` is full; False for a malformed page."""
+    if len(out) == 0:
+        return True
+    if not read_indices(data, at, end, page[ENTRIES], out):
+        return False
+    first = uint16(page[FIRST_ENTRY])
+    if first:
+        for i in range(len(out)):
+            out[i] += first
+    return True
+
+
+@numba.njit
 def _page_indices(
-    data: Any, at: Any, end: Any, valid_rows: Any, entries: Any, flags: Any, packed: Any, out: Any
+    data: Any,
+    at: Any,
+    end: Any,
+    page: Any,
+    valid_rows: Any,
+    entries: Any,
+    flags: Any,
+    packed: Any,
+    out: Any,
 ) -> Any:
     """Decode the indices of a page's rows to ``out``; False for a malformed page.
 
@@ -75,8 +99,8 @@ def _page_indices(
     more than the page has rows; receives the indices before they are spread over the rows.
     """
     if valid_rows == len(out):
-        return valid_rows == 0 or read_indices(data, at, end, entries, out)
-    if valid_rows and not read_indices(data, at, end, entries, packed[:valid_rows]):
+        return _read_page_indices(data, at, end, page, out)
+    if not _read_page_indices(data, at, end, page, packed[:valid_rows]):
         return False
     _spread(packed, flags, entries, out)
     return True
@@ -87,9 +111,9 @@ def decode_indices(data: Any, pages: Any, has_levels: Any, entries: Any, out: An
     """Decode the indices of all rows of a chunk to ``out``, ``entries`` for NULL; returns the number of NULLs, or -1.
 
     data, pages: the decompressed bytes and the table of the data pages. has_levels: whether the column can be NULL. entries:
-    the number of values in the dictionary.
+    the number of values in all dictionaries together.
     """
-    if not are_stored(data, pages):
+    if not are_stored(data, pages) or not have_entries(pages, int64(entries)):
         return int64(-1)
     longest = largest_number(pages, VALUES)
     page_flags, packed = np.empty(longest, np.uint8), np.zeros(longest + 1, np.uint16)
@@ -104,7 +128,7 @@ def decode_indices(data: Any, pages: Any, has_levels: Any, entries: Any, out: An
             valid_rows < 0
             or first + count > len(out)
             or not _page_indices(
-                data, at, end, valid_rows, entries, flags, packed, out[first : first + count]
+                data, at, end, page, valid_rows, entries, flags, packed, out[first : first + count]
             )
         ):
             return int64(-1)
@@ -120,7 +144,7 @@ def decode_selected_indices(data: Any, pages: Any, has_levels: Any, entries: Any
     Pages and runs without selected rows are skipped, so this detects less damage than ``decode_indices``. The other
     parameters are those of ``decode_indices``.
     """
-    if not are_stored(data, pages):
+    if not are_stored(data, pages) or not have_entries(pages, int64(entries)):
         return int64(-1)
     page_rows = np.empty(len(rows), np.int64)
     first, low = int64(0), int64(0)
@@ -138,8 +162,15 @@ def decode_selected_indices(data: Any, pages: Any, has_levels: Any, entries: Any
             ):
                 return int64(-1)
             found = out[low:high]
-            if not read_indices_at(data, at, end, entries, selected, int64(0), high - low, int64(0), found):
+            page_entries = page[ENTRIES]
+            if not read_indices_at(
+                data, at, end, page_entries, selected, int64(0), high - low, int64(0), found
+            ):
                 return int64(-1)
+            if page_entries != int64(entries):
+                first_entry = uint16(page[FIRST_ENTRY])
+                for k in range(len(found)):
+                    found[k] = entries if selected[k] == NULL_ROW else found[k] + first_entry
         low = high
         first += page[VALUES]
     return int64(0 if low == len(rows) else -1)
@@ -167,11 +198,11 @@ def filter_chunk(data: Any, pages: Any, has_levels: Any, selected: Any, out: Any
 
     Without NULLs, indices are compared while they are unpacked. With NULLs, they must be assigned to rows first.
     """
-    if not are_stored(data, pages):
+    if not are_stored(data, pages) or not have_entries(pages, int64(len(selected) - 1)):
         return int64(-1)
     entries = uint16(len(selected) - 1)
-    states = np.full(1 << 16, _PAST_THE_END, np.uint8)
-    states[: len(selected) - 1] = selected[: len(selected) - 1]
+    states = np.full(1 << 16, _PAST_THE_END, np.uint8)  # of the indices of one row group
+    state_first, state_entries = int64(0), int64(0)
     longest = largest_number(pages, VALUES)
     page_flags, packed = np.empty(longest, np.uint8), np.zeros(longest + 1, np.uint16)
     page_indices = np.empty(longest, np.uint16)
@@ -183,6 +214,10 @@ def filter_chunk(data: Any, pages: Any, has_levels: Any, selected: Any, out: Any
         at, end, level_at, level_end = page_parts(data, page, has_levels)
         if at < 0 or first + count >= len(out):
             return int64(-1)
+        if page[FIRST_ENTRY] != state_first or page[ENTRIES] != state_entries:
+            states[:state_entries] = _PAST_THE_END
+            state_first, state_entries = page[FIRST_ENTRY], page[ENTRIES]
+            states[:state_entries] = selected[state_first : state_first + state_entries]
         valid_rows = read_levels(data, level_at, level_end, has_levels, flags)
         page_hits = int64(-1)
         if valid_rows == count:
@@ -197,7 +232,9 @@ def filter_chunk(data: Any, pages: Any, has_levels: Any, selected: Any, out: Any
                     uintp(first),
                     out[hits:],
                 )
-        elif valid_rows >= 0 and _page_indices(data, at, end, valid_rows, entries, flags, packed, indices):
+        elif valid_rows >= 0 and _page_indices(
+            data, at, end, page, valid_rows, entries, flags, packed, indices
+        ):
             page_hits = _filter(indices, selected, first, out[hits:])
         if page_hits < 0:
             return int64(-1)

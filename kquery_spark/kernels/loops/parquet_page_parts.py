@@ -5,7 +5,8 @@
 
 If the values are dictionary indices, they consist of the bit width in one byte and of runs (``parquet_runs.py``).
 
-Invariant: ``are_stored`` is called first for a page table, so that the ranges of all pages lie within the array.
+Invariants: ``are_stored`` is called first for a page table, so that the ranges of all pages lie within the array, and
+``have_entries`` before indices are looked up, so that the dictionary of each page lies within the concatenated ones.
 """
 
 from __future__ import annotations
@@ -22,7 +23,17 @@ from kquery_spark.kernels.loops.parquet_runs import (
     unpack_indices,
     unpack_indices_at,
 )
-from kquery_spark.kernels.parquet_page_table import BODY, DATA_V2, KIND, LEVEL_BYTES, SIZE, SIZE_BYTES, VALUES
+from kquery_spark.kernels.parquet_page_table import (
+    BODY,
+    DATA_V2,
+    ENTRIES,
+    FIRST_ENTRY,
+    KIND,
+    LEVEL_BYTES,
+    SIZE,
+    SIZE_BYTES,
+    VALUES,
+)
 
 
 @numba.njit
@@ -31,6 +42,16 @@ def are_stored(data: Any, pages: Any) -> Any:
     for page in range(len(pages)):
         at, size, level_bytes = pages[page, BODY], pages[page, SIZE], pages[page, LEVEL_BYTES]
         if min(at, size, level_bytes, pages[page, VALUES]) < 0 or at + size > len(data) or level_bytes > size:
+            return False
+    return True
+
+
+@numba.njit
+def have_entries(pages: Any, entries: Any) -> Any:
+    """True if the dictionaries of all pages lie within the concatenated dictionaries, which have ``entries`` values."""
+    for page in range(len(pages)):
+        first, count = pages[page, FIRST_ENTRY], pages[page, ENTRIES]
+        if min(first, count) < 0 or count > entries or first > entries - count:
             return False
     return True
 

@@ -42,6 +42,8 @@ from kquery_spark.kernels.parquet_page_table import (
     DATA_V2,
     DICTIONARY,
     ENCODING,
+    ENTRIES,
+    FIRST_ENTRY,
     HEADER_KIND,
     INDEX_PAGES,
     KIND,
@@ -302,4 +304,6 @@ def page_table(data: Any, rows: Any, levels: Any, codec: Any, pages: Any, totals
         totals[INDEX_PAGES] += page[ENCODING] == RLE_DICTIONARY or page[ENCODING] == PLAIN_DICTIONARY
         total += page[VALUES]
         count += 1
+    pages[: count + 1, FIRST_ENTRY] = 0
+    pages[: count + 1, ENTRIES] = pages[0, VALUES] if pages[0, KIND] == DICTIONARY else 0
     return int64(count) if total == rows else int64(-1)

@@ -24,6 +24,7 @@ from numba import int64
 from kquery_spark.kernels.loops.memory import load32
 from kquery_spark.kernels.loops.parquet_page_parts import (
     are_stored,
+    have_entries,
     largest_number,
     page_parts,
     range_end,
@@ -33,11 +34,15 @@ from kquery_spark.kernels.loops.parquet_page_parts import (
 from kquery_spark.kernels.loops.parquet_pages import Bytes
 from kquery_spark.kernels.loops.string_copies import COPY_SLACK, copy_string, with_more_room
 from kquery_spark.kernels.parquet_page_table import (
+    BODY,
     ENCODING,
+    ENTRIES,
+    FIRST_ENTRY,
     PLAIN,
     PLAIN_DICTIONARY,
     RAW_SIZE,
     RLE_DICTIONARY,
+    SIZE,
     SIZE_BYTES,
     VALUES,
 )
@@ -70,7 +75,7 @@ def _page_positions(
 ) -> Any:
     """Write the positions of a page's strings, in the page itself or in the dictionary; False for malformed pages.
 
-    count: the number of strings, without NULLs. entries: the positions of the dictionary's strings.
+    count: the number of strings, without NULLs. entries: the positions of the strings of the page's dictionary.
     """
     if count == 0:
         return True
@@ -83,6 +88,25 @@ def _page_positions(
     for i in range(count):
         positions[i] = entries[int64(indices[i])]
     return True
+
+
+@numba.njit
+def _dictionary_positions(dictionary: Any, pages: Any) -> Any:
+    """Return the positions of the strings of all dictionary pages; False and no positions for malformed pages."""
+    count, found = int64(0), int64(0)
+    for number in range(len(pages)):
+        count += pages[number, VALUES]
+    # each string takes at least the bytes of its size, so this bounds the memory that a damaged page can request
+    if count > len(dictionary) // SIZE_BYTES:
+        return False, np.empty(0, np.int64)
+    positions = np.empty(count, np.int64)
+    for number in range(len(pages)):
+        page = pages[number]
+        at, values = page[BODY], page[VALUES]
+        if not _write_positions(dictionary, at, at + page[SIZE], values, positions[found : found + values]):
+            return False, positions
+        found += values
+    return True, positions
 
 
 @numba.njit
@@ -165,7 +189,7 @@ def _initial_buffer_bytes(pages: Any, dictionary: Any, entries: Any, is_selected
 
 @numba.njit(
     numba.types.Tuple((int64, _Text))(
-        Bytes, _Table, Bytes, int64, numba.boolean, numba.boolean, _Rows, _Flags, _Offsets
+        Bytes, _Table, Bytes, _Table, numba.boolean, numba.boolean, _Rows, _Flags, _Offsets
     ),
     cache=True,
     nogil=True,
@@ -174,7 +198,7 @@ def decode_strings(
     data: Any,
     pages: Any,
     dictionary: Any,
-    count: Any,
+    dictionary_pages: Any,
     has_levels: Any,
     is_selected: Any,
     rows: Any,
@@ -183,21 +207,20 @@ def decode_strings(
 ) -> Any:
     """Decode the strings of a chunk; returns the number of NULLs (-1 for other chunks) and the buffer with their bytes.
 
-    dictionary, count: the bytes of the dictionary, and the number of its strings. offsets: receives one item more than there
-    are rows; the last one is the number of bytes. The other parameters are those of ``decode_values``.
+    dictionary, dictionary_pages: decompressed bytes and the table of the dictionary pages, one for each row group that has a
+    dictionary. offsets: receives one item more than there are rows; the last one is the number of bytes. The other
+    parameters are those of ``decode_values``.
     """
-    if not are_stored(data, pages):
+    if not are_stored(data, pages) or not are_stored(dictionary, dictionary_pages):
         return int64(-1), np.empty(0, np.uint8)
     longest = largest_number(pages, VALUES)
     indices = np.empty(longest + 8, np.uint32)
     flags = np.empty(longest, np.uint8)
     positions = np.empty(longest, np.int64)
-    entries = np.empty(min(count, len(dictionary) // SIZE_BYTES), np.int64)
-    if len(entries) < count or not _write_positions(
-        dictionary, int64(0), int64(len(dictionary)), count, entries
-    ):
+    is_sound, entries = _dictionary_positions(dictionary, dictionary_pages)
+    if not is_sound or not have_entries(pages, len(entries)):
         return int64(-1), np.empty(0, np.uint8)
-    out = np.empty(_initial_buffer_bytes(pages, dictionary, count, is_selected, rows), np.uint8)
+    out = np.empty(_initial_buffer_bytes(pages, dictionary, len(entries), is_selected, rows), np.uint8)
     first, low, nulls, total = int64(0), int64(0), int64(0), int64(0)
     offsets[0] = 0
     for number in range(len(pages)):
@@ -211,8 +234,9 @@ def decode_strings(
                 return int64(-1), out
             page_flags = flags[:page_rows]
             valid_rows = read_levels(data, level_at, level_end, has_levels, page_flags)
+            page_entries = entries[page[FIRST_ENTRY] : page[FIRST_ENTRY] + page[ENTRIES]]
             if valid_rows < 0 or not _page_positions(
-                data, at, end, encoding, valid_rows, entries, indices, positions
+                data, at, end, encoding, valid_rows, page_entries, indices, positions
             ):
                 return int64(-1), out
             if valid_rows < page_rows:

@@ -35,6 +35,7 @@ from kquery_spark.kernels.loops.memory import (
 )
 from kquery_spark.kernels.loops.parquet_page_parts import (
     are_stored,
+    have_entries,
     largest_number,
     page_parts,
     range_end,
@@ -45,6 +46,8 @@ from kquery_spark.kernels.loops.parquet_pages import Bytes
 from kquery_spark.kernels.loops.parquet_runs import MAX_BITS, next_run, repeated_integer, unpack_run
 from kquery_spark.kernels.parquet_page_table import (
     ENCODING,
+    ENTRIES,
+    FIRST_ENTRY,
     PLAIN,
     PLAIN_DICTIONARY,
     RLE_DICTIONARY,
@@ -262,13 +265,16 @@ def decode_values(
 ) -> Any:
     """Decode the fixed-width values, or the dictionary indices, of a chunk; returns the number of NULLs, or -1.
 
-    data, pages: the decompressed bytes and the table of the data pages. dictionary, entries: the dictionary's bytes and the
-    number of its values. width: the bytes of a value, 1, 4, 8, or 16; 0 for 32-bit dictionary indices. has_levels: whether
+    data, pages: the decompressed bytes and the table of the data pages. dictionary, entries: the bytes of the concatenated
+    dictionaries and the number of their values. width: the bytes of a value, 1, 4, 8, or 16; 0 for 32-bit dictionary
+    indices, which only the pages of a single row group can have. has_levels: whether
     the column can be NULL. is_selected: whether ``rows``, positions in rising order, are read instead of all rows. valid:
     receives a flag for each row if the column can be NULL. out: receives the values, zero for NULL. Returns -1 for malformed
     pages and other encodings.
     """
-    if not are_stored(data, pages) or entries < 0 or entries * width > len(dictionary):
+    if not are_stored(data, pages) or not have_entries(pages, entries) or entries * width > len(dictionary):
+        return int64(-1)
+    if width == 0 and largest_number(pages, FIRST_ENTRY) > 0:
         return int64(-1)
     slot = width if width else int64(_INDEX_BYTES)  # bytes of a value in the output
     longest = largest_number(pages, VALUES)
@@ -294,14 +300,15 @@ def decode_values(
         valid_rows = read_levels(data, level_at, level_end, has_levels, page_flags)
         if valid_rows < 0:
             return int64(-1)
-        encoding = page[ENCODING]
+        encoding, page_entries = page[ENCODING], page[ENTRIES]
+        values = dictionary[page[FIRST_ENTRY] * width :]
         to = low * slot
         if valid_rows == count:
             if has_levels:
                 valid[low:high] = 1
             if not is_selected:
                 if not _decode_all(
-                    data, at, end, encoding, count, width, dictionary, entries, indices, out, to
+                    data, at, end, encoding, count, width, values, page_entries, indices, out, to
                 ):
                     return int64(-1)
             elif (high - low) * _MIN_ROWS_PER_SELECTED_ROW <= count:
@@ -312,8 +319,8 @@ def decode_values(
                     encoding,
                     count,
                     width,
-                    dictionary,
-                    entries,
+                    values,
+                    page_entries,
                     indices,
                     rows,
                     low,
@@ -325,13 +332,13 @@ def decode_values(
                     return int64(-1)
             else:
                 if not _decode_all(
-                    data, at, end, encoding, count, width, dictionary, entries, indices, whole, int64(0)
+                    data, at, end, encoding, count, width, values, page_entries, indices, whole, int64(0)
                 ):
                     return int64(-1)
                 _copy_selected(whole, int64(0), rows, low, high, first, slot, out, to)
         else:
             if not _decode_all(
-                data, at, end, encoding, valid_rows, width, dictionary, entries, indices, packed, int64(0)
+                data, at, end, encoding, valid_rows, width, values, page_entries, indices, packed, int64(0)
             ):
                 return int64(-1)
             if is_selected:

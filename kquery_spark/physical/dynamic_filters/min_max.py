@@ -148,6 +148,11 @@ class MinMaxFilter(RuntimeFilter):
 
     @property
     @override
+    def tightens(self) -> bool:
+        return True
+
+    @property
+    @override
     def is_on(self) -> bool:
         return self.known.has_groups and super().is_on
 

@@ -81,6 +81,11 @@ class RuntimeFilter(ABC):
         return []
 
     @property
+    def tightens(self) -> bool:
+        """True if the rows that were read decide which later rows pass. The scan then reads small splits one by one."""
+        return False
+
+    @property
     def is_row_wise(self) -> bool:
         """True if a row passes or not regardless of the other rows that the filter sees.
 

@@ -70,6 +70,11 @@ class FirstRowsFilter(RuntimeFilter):
 
     @property
     @override
+    def tightens(self) -> bool:
+        return True
+
+    @property
+    @override
     def is_row_wise(self) -> bool:
         return self.rows is None  # otherwise it selects the first k of the rows that it sees
 

@@ -10,6 +10,9 @@ For each split of a columnar source, the reader takes these steps, and each step
    are cheaper and usually more selective. A filter that passes a much smaller share of the rows comes before step 3
    instead, unless it depends on the other rows that it sees, as that of a top-k does.
 5. The other columns are decoded for the surviving rows.
+
+Adjacent splits with few rows, such as the row groups of most writers, are joined between steps 1 and 2 and take the other
+steps together.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.expr import Call, Column, Expr, Literal
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.logical.pruning import possible_rows
@@ -40,6 +44,7 @@ from kquery_spark.physical.split_columns import (
 )
 from kquery_spark.run_control import check_run, current_control
 from kquery_spark.sources.base import Source, Split
+from kquery_spark.sources.dictionary_column import MAX_INDEX
 from kquery_spark.sources.prefetch.read_counts import read_counts
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import fixed_bytes, reserve_rows
@@ -51,6 +56,8 @@ BYTES_READ = "bytes_read"
 # A run-time filter comes before the scan's own conditions if the share of rows that it passes is at most this fraction
 # of the share that the conditions pass.
 _EARLY_SHARE = 0.5
+# Limits of the rows, and of their bytes, that are read together from adjacent splits.
+_MAX_JOINED_ROWS, _MAX_JOINED_BYTES = 1 << 19, 64 << 20
 
 
 class _RowFilter(NamedTuple):
@@ -152,6 +159,7 @@ class _FilteringReader:
         # Step 3, all splits: the rows on which the remaining conditions were evaluated, and those that passed.
         self._own_seen = self._own_passed = 0
         self._last_split_had_rows = True  # True if rows of the last split passed the filters
+        self._largest_dictionary = 0  # the number of values in a piece, at most
 
     def prefetch_request(self, split: Split) -> PrefetchRequest | None:
         """Return the columns and rows to prefetch for a split; None if statistics exclude all of its rows.
@@ -169,23 +177,80 @@ class _FilteringReader:
     def read_all(self, splits: Sequence[Split]) -> Generator[Batch, None, None]:
         """Yield batches with the scan's columns, in the order of the splits."""
         control = current_control()
+        is_remote = bool(splits) and self._source.is_remote(splits[0])
         with closing(prefetched_splits(self._source, splits, self.prefetch_request)) as fetched:
-            for split in fetched:
+            reads = (
+                ((split, self._rows_to_read(split)) for split in fetched)
+                if is_remote
+                else self._joined(splits)
+            )
+            for split, rows in reads:
                 check_run()
-                yield from self.read(split)
+                yield from self._read(split, rows)
                 if control is not None:
-                    control.count_split()
+                    for _ in split.pieces if self._source.divisible else (split,):
+                        control.count_split()
 
-    def read(self, split: Split) -> Iterator[Batch]:
-        """Yield the batches of one split."""
+    def _joined(self, splits: Sequence[Split]) -> Iterator[tuple[Split, Int64s | None]]:
+        """Join adjacent splits, and yield each with the rows that statistics do not exclude (None: all rows).
+
+        A split is read alone if statistics exclude some of its rows. The number of splits that are joined starts with one
+        and doubles, so that a query with a LIMIT reads little more than it needs.
+        """
+        at, limit = 0, 1
+        while at < len(splits):
+            first, rows = splits[at], self._rows_to_read(splits[at])
+            at += 1
+            if rows is None and self._may_join:
+                together = [first, *self._joinable(first, splits[at : at + limit - 1])]
+                first = self._source.join(together, self._all_columns)
+                at += len(first.pieces) - 1 if len(together) > 1 else 0
+                limit *= 2
+            yield first, rows
+
+    def _joinable(self, first: Split, others: Sequence[Split]) -> Iterator[Split]:
+        """Yield the splits that could be read together with the one before them."""
+        rows, nbytes, dictionary = first.rows, first.nbytes, self._largest_dictionary
+        for split in others:
+            rows, nbytes, dictionary = (
+                rows + split.rows,
+                nbytes + split.nbytes,
+                dictionary + self._largest_dictionary,
+            )
+            too_large = max(nbytes, rows * self._row_bytes) > _MAX_JOINED_BYTES
+            if rows > _MAX_JOINED_ROWS or too_large or dictionary > MAX_INDEX:
+                return
+            if self._rows_to_read(split) is not None:
+                return
+            yield split
+
+    @property
+    def _may_join(self) -> bool:
+        return self._source.divisible and not any(f.is_on and f.tightens for f in self._runtime)
+
+    @cached_property
+    def _all_columns(self) -> list[str]:
+        """The columns of the scan, of its conditions, and of its run-time filters."""
+        static, keys, rest = self._steps(self._conditions, self._runtime)
+        return [*static, *keys, *rest]
+
+    def _rows_to_read(self, split: Split) -> Int64s | None:
+        """Take step 1: return the rows of a split that statistics do not exclude; None for all rows."""
+        conditions, runtime = self._conditions_of(split), [f for f in self._runtime if f.is_on]
+        return self._possible_rows(split, conditions, runtime) if conditions.terms or runtime else None
+
+    def _read(self, split: Split, rows: Int64s | None) -> Iterator[Batch]:
+        """Yield the batches of one split. rows: those that statistics do not exclude."""
         runtime = [f for f in self._runtime if f.is_on]
         conditions = self._conditions_of(split)
         reserve_rows(split.rows)
+        if rows is not None:
+            self._metrics.add("rows_ruled_out", split.rows - len(rows))
         if not conditions.terms and not runtime:
             reserve_rows(split.rows, self._row_bytes)
             yield from self._source.read(split, self._scan.columns)
         elif self._source.columnar:
-            self._last_split_had_rows = yield from self._stepwise(split, conditions, runtime)
+            self._last_split_had_rows = yield from self._stepwise(split, conditions, runtime, rows)
         else:
             yield from self._read_all_columns(split, conditions, runtime)
 
@@ -202,11 +267,15 @@ class _FilteringReader:
         return conditions
 
     def _stepwise(
-        self, split: Split, conditions: RowConditions, runtime: list[RuntimeFilter]
+        self, split: Split, conditions: RowConditions, runtime: list[RuntimeFilter], rows: Int64s | None
     ) -> Generator[Batch, None, bool]:
         """Read a columnar source in the steps that the module docstring describes. Returns False if no row passed."""
         read = SplitColumns(self._source, split)
-        conditions, runtime, rows = self._candidates(read, split, conditions, runtime)
+        if self._source.addressable and not self._raises and (rows is None or len(rows)):
+            conditions, rows = self._narrowed(read, conditions, rows)
+            runtime, rows = _narrowed_at_runtime(read, self._most_selective_first(runtime), rows)
+            values_per_piece = read.largest_dictionary // len(split.pieces)
+            self._largest_dictionary = max(self._largest_dictionary, values_per_piece)
         reserve_rows(split.rows if rows is None else len(rows), self._row_bytes)
         if rows is not None and len(rows) == 0:
             return False
@@ -283,19 +352,6 @@ class _FilteringReader:
         keys = [c for c in dict.fromkeys(n for f in runtime for n in f.columns) if c not in needed]
         rest = [c for c in self._scan.columns if c not in needed and c not in keys]
         return static, keys, rest
-
-    def _candidates(
-        self, read: SplitColumns, split: Split, conditions: RowConditions, runtime: list[RuntimeFilter]
-    ) -> tuple[RowConditions, list[RuntimeFilter], Int64s | None]:
-        """Take steps 1 and 2; returns the conditions, run-time filters, and rows that remain (None for all rows)."""
-        rows = self._possible_rows(split, conditions, runtime)
-        if rows is not None:
-            self._metrics.add("rows_ruled_out", split.rows - len(rows))
-        if not self._source.addressable or self._raises:
-            return conditions, runtime, rows
-        conditions, rows = self._narrowed(read, conditions, rows)
-        runtime, rows = _narrowed_at_runtime(read, self._most_selective_first(runtime), rows)
-        return conditions, runtime, rows
 
     def _narrowed(
         self, read: SplitColumns, conditions: RowConditions, rows: Int64s | None

@@ -1,6 +1,6 @@
-"""Reads a flat column of a row group with compiled loops, from the bytes of its chunk to an Arrow array.
+"""Reads a flat column of adjacent row groups with compiled loops, from the bytes of its chunks to an Arrow array.
 
-    bytes of the column chunk
+    bytes of the column chunks
       |  page_table          writes a row of integers for each page header
       v
     pages                    decompress_pages or pyarrow's codec yields the dictionary and the pages with selected rows
@@ -12,15 +12,17 @@
       v
     Arrow array of the type that pyarrow would return, except that string views become strings with offsets
 
-A loop takes all pages of a chunk in one call. Conditions on a column are evaluated once per dictionary entry, and the
-indices that ``packed_indices`` returns are compared afterwards.
+A loop takes all pages of all chunks in one call, so a batch of several small row groups takes hardly more calls than one of
+a single row group. The dictionaries of the chunks are concatenated (see ``parquet_page_table.py``). Conditions on a column
+are evaluated once per dictionary entry, and the indices that ``packed_indices`` returns are compared afterwards.
 
-The functions return None for a chunk that the loops cannot read: one with another type, codec or encoding, or a damaged
-one. The caller then lets pyarrow read the chunk, which also reports damage.
+The functions return None if the loops cannot read one of the chunks: one with another type, codec or encoding, or a damaged
+one. The caller then lets pyarrow read the column, which also reports damage.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import NamedTuple
 
@@ -40,6 +42,8 @@ from kquery_spark.kernels.parquet_page_table import (
     DELTA_BYTE_ARRAY,
     DELTA_LENGTH_BYTE_ARRAY,
     ENCODING,
+    ENTRIES,
+    FIRST_ENTRY,
     INDEX_PAGES,
     KIND,
     LEVEL_BYTES,
@@ -48,7 +52,6 @@ from kquery_spark.kernels.parquet_page_table import (
     PLAIN,
     PLAIN_DICTIONARY,
     RAW_BYTES,
-    RAW_SIZE,
     RLE_DICTIONARY,
     SIZE,
     SIZE_BYTES,
@@ -56,12 +59,18 @@ from kquery_spark.kernels.parquet_page_table import (
     TOTALS,
     VALUES,
 )
-from kquery_spark.sources.dictionary_column import PackedIndices
-from kquery_spark.sources.parquet.flat_chunk import INDICES, FlatChunk, ValueLayout
+from kquery_spark.sources.dictionary_column import MAX_INDEX, PackedIndices
+from kquery_spark.sources.parquet.flat_chunk import (
+    INDICES,
+    MAPPED_INDICES,
+    FlatChunk,
+    ValueLayout,
+    joined,
+)
 from kquery_spark.sources.parquet.page_codecs import LOOP_CODECS, Bytes, raw_pages
 from kquery_spark.types.vector import Flags, Int64s
 
-_DICTIONARY_ENCODINGS = (PLAIN, PLAIN_DICTIONARY)
+_DICTIONARY_ENCODINGS = {PLAIN, PLAIN_DICTIONARY}
 _NEEDS_NO_CONVERSION = {PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY}
 _DELTA_STRINGS = {DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY}
 _FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
@@ -70,14 +79,14 @@ _NO_BYTES = np.empty(0, np.uint8)
 
 
 class _Pages(NamedTuple):
-    """The page table of a chunk.
+    """The page table of the chunks.
 
-    dictionary: the table row of the dictionary page; None without one. data: the table rows of the data pages.
-    are_compressed: whether any data page is compressed. are_indices: whether all data pages store dictionary indices.
-    encodings: those of the data pages.
+    dictionaries: the table rows of the dictionary pages, one for each chunk that has a dictionary. data: the table rows of
+    the data pages. are_compressed: whether any data page is compressed. are_indices: whether all data pages store dictionary
+    indices. encodings: those of the data pages.
     """
 
-    dictionary: list[int] | None
+    dictionaries: Int64s
     data: Int64s
     are_compressed: bool
     are_indices: bool
@@ -85,8 +94,8 @@ class _Pages(NamedTuple):
 
     @property
     def entries(self) -> int:
-        """The number of values in the dictionary."""
-        return self.dictionary[VALUES] if self.dictionary else 0
+        """The number of values in all dictionaries together."""
+        return int(self.dictionaries[:, VALUES].sum())
 
     def with_rows(self, rows: Int64s | None) -> Flags:
         """Return a flag per data page: True if it has a selected row. rows: None selects all.
@@ -101,17 +110,21 @@ class _Pages(NamedTuple):
 
 
 class ColumnReader:
-    """Decodes a column chunk. data: the bytes of the chunk as stored in the file."""
+    """Decodes a column of adjacent row groups.
 
-    def __init__(self, chunk: FlatChunk, kernels: ModuleType, data: bytes | memoryview) -> None:
-        self.chunk = chunk
+    chunks: its chunks, of the same ``kind``. data: their bytes as stored in the file, one chunk after the other.
+    """
+
+    def __init__(self, chunks: Sequence[FlatChunk], kernels: ModuleType, data: Bytes) -> None:
+        self._chunks = chunks
+        self.chunk = joined(chunks)
         self._kernels = kernels
-        self._data = np.frombuffer(data, np.uint8)
+        self._data = data
 
     def read(self, rows: Int64s | None = None) -> pa.Array | None:
         """Decode the values of ``rows`` (positions in rising order; None: all rows); None if the loops cannot."""
         pages, layout = self._pages, self.chunk.layout
-        if pages is None or self._dictionary is None:
+        if pages is None or self._dictionary_pages is None:
             return None
         if layout is not None:
             return self._fixed_width(rows, layout, self._dictionary_numbers)
@@ -120,12 +133,17 @@ class ColumnReader:
         return self._strings(rows)
 
     def dictionary_values(self) -> pa.Array | None:
-        """Return the dictionary of numbers in index order; None if it is too large, or if a page does not store indices."""
+        """Return the dictionary of numbers in index order; None if it is too large, or if a page does not store indices.
+
+        For several chunks, it is the concatenation of their dictionaries.
+        """
         pages, layout = self._pages, self.chunk.layout
-        if pages is None or pages.dictionary is None or not pages.are_indices or layout is None:
+        if pages is None or not pages.are_indices or layout is None:
             return None
-        count = pages.entries
-        values = self._dictionary_numbers if count <= self.chunk.max_dictionary_values else None
+        count, limit = pages.entries, max(chunk.max_dictionary_values for chunk in self._chunks)
+        if count > MAX_INDEX or any(n > limit for n in pages.dictionaries[:, VALUES].tolist()):
+            return None
+        values = self._dictionary_numbers
         if values is None or len(values) < count * layout.width:
             return None
         # The bytes of an uncompressed page may not be aligned, so they are copied.
@@ -139,46 +157,75 @@ class ColumnReader:
 
     @cached_property
     def _pages(self) -> _Pages | None:
-        """The page table; None if a header is not as expected. The table grows until all pages fit."""
-        kernels, chunk, totals = self._kernels, self.chunk, np.empty(TOTALS, np.int64)
+        """The page table of all chunks; None if a header is not as expected."""
+        dictionaries, tables = [], []
+        start = entries = compressed = index_pages = 0
+        encodings: set[int] = set()
+        for chunk in self._chunks:
+            found = self._page_table(chunk, self._data[start : start + chunk.byte_range.size])
+            if found is None:
+                return None
+            pages, totals = found
+            if start:
+                pages[:, BODY] += start
+                pages[:, FIRST_ENTRY] = entries
+            if pages[0, KIND] >= 0:
+                dictionaries.append(pages[:1])
+                entries += int(pages[0, VALUES])
+                index_pages += totals[INDEX_PAGES]
+            tables.append(pages[1:])
+            start += chunk.byte_range.size
+            compressed += totals[COMPRESSED_PAGES]
+            encodings.update(pages[1:, ENCODING].tolist())
+        if not self.chunk.page_encodings.issuperset(encodings):
+            return None
+        data = tables[0] if len(tables) == 1 else np.concatenate(tables)
+        return _Pages(
+            np.concatenate(dictionaries) if dictionaries else data[:0],
+            data,
+            compressed > 0,
+            len(dictionaries) == len(tables) and index_pages == len(data),
+            frozenset(encodings),
+        )
+
+    def _page_table(self, chunk: FlatChunk, data: Bytes) -> tuple[Int64s, list[int]] | None:
+        """Return the page table of one chunk, and its totals. The table grows until all pages fit."""
+        totals = np.empty(TOTALS, np.int64)
         room = _FIRST_PAGES
         while True:
             pages = np.empty((room, PAGE_FIELDS), np.int64)
-            count = kernels.page_table(
-                self._data, chunk.rows, chunk.has_levels, LOOP_CODECS[chunk.codec], pages, totals
+            count = self._kernels.page_table(
+                data, chunk.rows, chunk.has_levels, LOOP_CODECS[chunk.codec], pages, totals
             )
             if count != TOO_MANY_PAGES or room >= _MAX_PAGES:
                 break
             room *= 8
         if count < 0 or totals[RAW_BYTES] > chunk.raw_size:
             return None
-        encodings = frozenset(pages[1 : count + 1, ENCODING].tolist())
-        if not chunk.page_encodings.issuperset(encodings):
-            return None
-        dictionary = pages[0].tolist()
-        has_dictionary = dictionary[KIND] >= 0
-        return _Pages(
-            dictionary if has_dictionary else None,
-            pages[1 : count + 1],
-            bool(totals[COMPRESSED_PAGES]),
-            has_dictionary and bool(totals[INDEX_PAGES] == count),
-            encodings,
-        )
+        return pages[: count + 1], totals.tolist()
 
     @cached_property
-    def _dictionary(self) -> Bytes | None:
-        """The decompressed dictionary page; empty without one, None if it is damaged or not plain-encoded."""
-        page = self._pages and self._pages.dictionary
-        if page is None:
-            return _NO_BYTES
-        if page[ENCODING] not in _DICTIONARY_ENCODINGS:
+    def _dictionary_pages(self) -> tuple[Bytes, Int64s] | None:
+        """The dictionary pages, decompressed, with a table in which they are plain data pages without NULLs.
+
+        None if one of them is damaged or not plain-encoded.
+        """
+        if self._pages is None:
             return None
-        if not page[COMPRESSED]:
-            return self._data[page[BODY] : page[BODY] + page[SIZE]]
-        decompressed = raw_pages(
-            self.chunk.codec, self._kernels, self._data, np.array([page], np.int64), np.ones(1, np.bool_)
-        )
-        return None if decompressed is None else decompressed[0][: page[RAW_SIZE]]
+        data, table = self._data, self._pages.dictionaries
+        if not len(table):
+            return _NO_BYTES, table
+        if not _DICTIONARY_ENCODINGS.issuperset(table[:, ENCODING].tolist()):
+            return None
+        if table[:, COMPRESSED].any():
+            stored = raw_pages(self.chunk.codec, self._kernels, data, table, np.ones(len(table), np.bool_))
+            if stored is None:
+                return None
+            data, table = stored
+        table = table.copy()
+        table[:, KIND], table[:, ENCODING], table[:, LEVEL_BYTES] = DATA, PLAIN, 0
+        table[:, FIRST_ENTRY] = table[:, ENTRIES] = 0
+        return data, table
 
     def _decompressed(self, is_needed: Flags) -> tuple[Bytes, Int64s] | None:
         """Return the raw bytes of the needed data pages, with a page table that points into them."""
@@ -232,16 +279,28 @@ class ColumnReader:
 
     @cached_property
     def _dictionary_numbers(self) -> Bytes | None:
-        """The values of the dictionary page as ``decode_values`` copies them; None if they are damaged or strings."""
-        pages, data, layout = self._pages, self._dictionary, self.chunk.layout
-        if pages is None or pages.dictionary is None or data is None:
-            return data
-        # The format has no dictionaries of Boolean values. The number of values is checked before memory is allocated.
-        if layout is None or layout.kind == BITS or pages.entries * layout.stored > len(data):
+        """The values of the dictionaries as ``decode_values`` copies them; None if they are damaged or strings."""
+        stored, layout = self._dictionary_pages, self.chunk.layout
+        if stored is None or not len(stored[1]):
+            return None if stored is None else _NO_BYTES
+        # The format has no dictionaries of Boolean values.
+        if layout is None or layout.kind == BITS:
             return None
-        page = _as_data_page(pages.dictionary, data)
-        converted = self._in_arrow_layout(data, page, layout, np.ones(1, np.bool_), levels=False)
-        return None if converted is None else converted[0][: converted[1][0, SIZE]]
+        data, table = stored
+        # The number of values is checked before memory is allocated.
+        if (table[:, VALUES] * layout.stored > table[:, SIZE]).any():
+            return None
+        converted = self._in_arrow_layout(data, table, layout, np.ones(len(table), np.bool_), levels=False)
+        if converted is None:
+            return None
+        data, table = converted
+        sizes = table[:, VALUES] * layout.width
+        if (sizes > table[:, SIZE]).any():
+            return None
+        parts = [
+            data[at : at + size] for at, size in zip(table[:, BODY].tolist(), sizes.tolist(), strict=True)
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _in_arrow_layout(
         self, data: Bytes, pages: Int64s, layout: ValueLayout, is_needed: Flags, *, levels: bool
@@ -260,22 +319,31 @@ class ColumnReader:
         return (out, table) if is_sound else None
 
     def _dictionary_array(self, rows: Int64s | None) -> pa.Array | None:
-        """Decode the indices and combine them with the dictionary's strings."""
+        """Decode the indices and combine them with the dictionary's strings.
+
+        The dictionaries of several chunks have strings in common. They become one dictionary, and each index is replaced by
+        that of its string in the common dictionary, as if the indices of the strings were the values of a column.
+        """
         strings = self._dictionary_strings
-        indices = None if strings is None else self._fixed_width(rows, INDICES, _NO_BYTES)
+        if strings is None:
+            return None
+        if len(self._chunks) == 1:
+            indices = self._fixed_width(rows, INDICES, _NO_BYTES)
+        else:
+            encoded = strings.dictionary_encode()
+            strings, common = encoded.dictionary, np.asarray(encoded.indices, np.int32)
+            indices = self._fixed_width(rows, MAPPED_INDICES, common.view(np.uint8))
         return None if indices is None else pa.DictionaryArray.from_arrays(indices, strings, safe=False)
 
     @cached_property
     def _dictionary_strings(self) -> pa.Array | None:
-        """The strings of the dictionary page, which has the same layout as a plain data page without NULLs."""
-        pages, data = self._pages, self._dictionary
-        if pages is None or pages.dictionary is None or data is None:
+        """The strings of the dictionary pages, which have the same layout as plain data pages without NULLs."""
+        pages, stored = self._pages, self._dictionary_pages
+        if pages is None or stored is None or not len(pages.dictionaries):
             return None
-        page = _as_data_page(pages.dictionary, data)
-        count = pages.entries
-        if SIZE_BYTES * count > len(data):
+        if SIZE_BYTES * pages.entries > len(stored[0]):
             return None
-        return self._decode_strings(self.chunk.dtype.value_type, (data, page), None, count, levels=False)
+        return self._decode_strings(self.chunk.dtype.value_type, stored, None, pages.entries, levels=False)
 
     def _strings(self, rows: Int64s | None) -> pa.Array | None:
         pages = self._pages
@@ -296,13 +364,14 @@ class ColumnReader:
         *,
         levels: bool,
     ) -> pa.Array | None:
+        dictionaries = self._dictionary_pages
+        if dictionaries is None:
+            return None
         offsets = pa.allocate_buffer(4 * (count + 1))
         valid = np.empty(count if levels else 0, np.uint8)
-        pages = self._pages
         nulls, text = self._kernels.decode_strings(
             *stored,
-            self._dictionary,
-            pages.entries if pages else 0,
+            *dictionaries,
             levels,
             *_selected(rows),
             valid,
@@ -317,13 +386,6 @@ class ColumnReader:
 
 def _selected(rows: Int64s | None) -> tuple[bool, Int64s]:
     return (False, _NO_ROWS) if rows is None else (True, rows)
-
-
-def _as_data_page(dictionary: list[int], data: Bytes) -> Int64s:
-    """The page table of a dictionary page as a plain data page. data: its decompressed bytes."""
-    page = np.array([dictionary], np.int64)
-    page[0, [KIND, BODY, SIZE, RAW_SIZE, ENCODING, LEVEL_BYTES]] = DATA, 0, len(data), len(data), PLAIN, 0
-    return page
 
 
 def _bitmap(valid: Bytes, nulls: int) -> pa.Buffer | None:

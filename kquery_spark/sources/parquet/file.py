@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
@@ -26,7 +26,7 @@ from kquery_spark.sources.parquet.pages import PagedColumn, file_of_pages
 from kquery_spark.sources.parquet.parsed_footer import ParsedFooter
 from kquery_spark.sources.parquet.stored_chunks import StoredChunks, range_of
 from kquery_spark.sources.parquet.value_counts import check_value_counts, has_exact_counts
-from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ByteReader
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ByteReader, read_ranges
 from kquery_spark.sources.prefetch.fetched_pieces import FetchedPieces
 from kquery_spark.sources.prefetch.fetching import Release
 from kquery_spark.sources.prefetch.read_counts import count_read
@@ -56,6 +56,8 @@ class OpenFile(ParsedFooter):
     def __init__(self, file: DataFile) -> None:
         super().__init__(file)
         self._flat_chunks: dict[tuple[int, str], FlatChunk | None] = {}
+        self._joinable_kinds: dict[tuple[int, str], int | None] = {}
+        self._kind_numbers: dict[Hashable, int] = {}
         self._in_engine_form: dict[tuple[str, pa.DataType, pa.DataType, RebaseSettings], bool] = {}
         self._paths = [leaf.path for leaf in self._leaves]
         self._has_exact_counts = has_exact_counts(str(self.metadata.created_by))
@@ -203,23 +205,56 @@ class OpenFile(ParsedFooter):
             raise self._unreadable(group, error) from None
 
     def column_readers(
-        self, group: int, columns: Sequence[str], kernels: ModuleType | None
+        self, groups: Sequence[int], columns: Sequence[str], kernels: ModuleType | None
     ) -> dict[str, ColumnReader]:
-        """Read the chunks of those columns that the compiled loops can decode; none without kernels."""
-        chunks = {} if kernels is None else {c: self._flat_chunk(group, c) for c in columns}
-        readable = {column: chunk for column, chunk in chunks.items() if chunk is not None}
-        if kernels is None or not readable:
+        """Read the chunks of those columns that the compiled loops can decode; none without kernels.
+
+        groups: row groups that ``can_join``, or a single one.
+        """
+        if kernels is None:
             return {}
-        reader = self._reader_of(group, [chunk.byte_range for chunk in readable.values()])
+        readable: dict[str, list[FlatChunk]] = {}
+        for column in columns:
+            chunks = [chunk for group in groups if (chunk := self._flat_chunk(group, column)) is not None]
+            if len(chunks) == len(groups):
+                readable[column] = chunks
+        if not readable:
+            return {}
+        parts = [chunk.byte_range for chunks in readable.values() for chunk in chunks]
         try:
-            return {
-                column: ColumnReader(
-                    chunk, kernels, reader.read_at(chunk.byte_range.size, chunk.byte_range.start)
-                )
-                for column, chunk in readable.items()
-            }
+            if self._input.is_local:
+                data = self._input.read_ranges(parts)
+            else:
+                data = read_ranges(self._reader_of(groups[0], parts), parts)
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise self._unreadable(group, error) from None
+            raise self._unreadable(groups[0], error) from None
+        readers, start = {}, 0
+        for column, chunks in readable.items():
+            end = start + sum(chunk.byte_range.size for chunk in chunks)
+            readers[column] = ColumnReader(chunks, kernels, data[start:end])
+            start = end
+        return readers
+
+    def can_join(self, group: int, other: int, columns: Sequence[str]) -> bool:
+        """True if ``column_readers`` can read these columns of two row groups together."""
+        return all(
+            (kind := self._joinable_kind(group, column)) is not None
+            and kind == self._joinable_kind(other, column)
+            for column in columns
+        )
+
+    def _joinable_kind(self, group: int, column: str) -> int | None:
+        """A number for the kind of a chunk; None if the chunk must be read alone, by pyarrow or page by page."""
+        key = (group, column)
+        if key not in self._joinable_kinds:
+            chunk = self._flat_chunk(group, column)
+            is_joinable = chunk is not None and chunk.byte_range.size < _MIN_PAGED_BYTES_IN_LOOPS
+            self._joinable_kinds[key] = (
+                self._kind_numbers.setdefault(chunk.kind, len(self._kind_numbers))
+                if chunk is not None and is_joinable
+                else None
+            )
+        return self._joinable_kinds[key]
 
     def pages_with_rows(
         self, group: int, column: str, rows: Int64s, kernels: ModuleType | None
@@ -264,11 +299,14 @@ class OpenFile(ParsedFooter):
             dtype = pa.dictionary(pa.int32(), dtype)
         return flat_chunk(chunk, self._leaves[leaf_index], dtype, self.groups[group][0], range_of(chunk))
 
-    def look_up_indices(self, group: int, column: str, values: pa.Array) -> Indices:
-        """Find the dictionary indices of a chunk that the loops cannot unpack, from the values that pyarrow decodes.
+    def look_up_indices(self, groups: Sequence[int], column: str, values: pa.Array) -> Indices:
+        """Find the dictionary indices of chunks that the loops cannot unpack, from the values that pyarrow decodes.
 
         ``len(values)`` is the index of NULL. Raises SourceError for a corrupt chunk.
         """
+        return np.concatenate([self._look_up_in_group(group, column, values) for group in groups])
+
+    def _look_up_in_group(self, group: int, column: str, values: pa.Array) -> Indices:
         # compares bit patterns instead of numbers, so that NaN equals NaN and -0.0 differs from 0.0
         bits = _BIT_TYPES[values.type.bit_width]
         data = self.read(group, [column]).column(0).combine_chunks()

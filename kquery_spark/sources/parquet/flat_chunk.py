@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.kernels.parquet_page_table import (
     AS_IN_ARROW,
     BIG_ENDIAN,
@@ -17,6 +19,7 @@ from kquery_spark.kernels.parquet_page_table import (
     INT96_BYTES,
     SIZED_BIG_ENDIAN,
 )
+from kquery_spark.sources.dictionary_column import MAX_INDEX
 from kquery_spark.sources.parquet.page_codecs import DECOMPRESSED_AS_FAST, DECOMPRESSED_BY_LOOPS, LOOP_CODECS
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 
@@ -45,8 +48,6 @@ _ENCODINGS_OF_TYPES = {
     "BYTE_ARRAY": DELTA_STRING_ENCODINGS,
 }
 _MAX_HEADER_BYTES = 1 << 12  # more than the headers of the pages of a short chunk take
-# indices are uint16, and the index after the last value stands for NULL
-_MAX_DICTIONARY_VALUES = (1 << 16) - 1
 # with fewer rows per value, decoding the dictionary and testing its values costs too much
 _MIN_ROWS_PER_VALUE = 32
 
@@ -76,6 +77,8 @@ class ValueLayout(NamedTuple):
 
 INDICES = ValueLayout(pa.int32(), 4)
 """The layout of dictionary indices: width 0 makes ``decode_values`` write the indices."""
+MAPPED_INDICES = ValueLayout(pa.int32(), 4, AS_IN_ARROW, 4)
+"""The layout of dictionary indices that ``decode_values`` replaces by other indices, as if these were the dictionary."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +110,14 @@ class FlatChunk:
     @property
     def max_dictionary_values(self) -> int:
         """The largest number of distinct values for which conditions are evaluated on the dictionary."""
-        return min(_MAX_DICTIONARY_VALUES, self.rows // _MIN_ROWS_PER_VALUE)
+        return min(MAX_INDEX, self.rows // _MIN_ROWS_PER_VALUE)
 
-    @property
+    @cached_property
+    def kind(self) -> Hashable:
+        """Chunks of a column with equal kinds can be read together."""
+        return self.codec, self.dtype, self.layout, self.has_levels, self.encodings, self.page_encodings
+
+    @cached_property
     def may_have_small_dictionary(self) -> bool:
         """False if the footer shows that ``dictionary_values`` would return None, so that the chunk need not be read for it.
 
@@ -166,6 +174,20 @@ def flat_chunk(
         frozenset(chunk.encodings),
         frozenset(number for name, number in ENCODINGS.items() if name in readable),
         rows,
+    )
+
+
+def joined(chunks: Sequence[FlatChunk]) -> FlatChunk:
+    """Describe adjacent chunks of a column, which have the same kind, as one chunk."""
+    first = chunks[0]
+    if len(chunks) == 1:
+        return first
+    size = sum(chunk.byte_range.size for chunk in chunks)
+    return replace(
+        first,
+        byte_range=ByteRange(first.byte_range.start, size),
+        raw_size=sum(chunk.raw_size for chunk in chunks),
+        rows=sum(chunk.rows for chunk in chunks),
     )
 
 

@@ -8,6 +8,9 @@ A column is read by one of three readers, tried in this order in ``read_rows``:
 
 ``read`` returns all rows. It skips the first reader, and uses the second one for chunks that it decodes faster than pyarrow.
 
+The loops read several small row groups together (``join``), because the calls for a row group take as long as decoding some
+10,000 values. If the loops then find that they cannot read a column, its row groups are read one by one.
+
 Low-cardinality strings stay dictionary-encoded.
 """
 
@@ -141,10 +144,31 @@ class ParquetSource(Source):
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
         if column in self.partition_columns:
             return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
-        if len(split.pieces) != 1:
-            return None
         ranges = self._column_ranges(split.file, column)
-        return None if ranges is None else ranges[split.pieces[0]]
+        if ranges is None or len(split.pieces) == 1:
+            return None if ranges is None else ranges[split.pieces[0]]
+        nulls = [None if (known := ranges[piece]) is None else known.nulls for piece in split.pieces]
+        return ColumnRange(None, None, None if None in nulls else sum(n for n in nulls if n is not None))
+
+    @override
+    def join(self, splits: Sequence[Split], columns: Sequence[str]) -> Split:
+        first = splits[0]
+        if len(splits) == 1 or self._kernels() is None or self.is_remote(first):
+            return first
+        opened = open_file(self.files[first.file], check=False)
+        stored = self._stored(opened, columns)
+        group = first.pieces[0]
+        joined = [first]
+        for split in splits[1:]:
+            if split.file != first.file or (split.bounds or first.bounds) is not None:
+                break
+            if not opened.can_join(group, split.pieces[0], stored):
+                break
+            joined.append(split)
+        if len(joined) == 1:
+            return first
+        pieces = tuple(split.pieces[0] for split in joined)
+        return Split(first.file, pieces, _row_count(opened, pieces), sum(split.nbytes for split in joined))
 
     @override
     def without_kernels(self) -> Source:
@@ -157,27 +181,31 @@ class ParquetSource(Source):
         )
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
-        """One batch per row group."""
-        file = self.files[split.file]
-        opened = open_file(file)
-        stored_names = self._stored(opened, columns)
-        for group in split.pieces:
-            stored_columns = self._read_columns(opened, group, stored_names)
-            yield self._batch(opened, columns, stored_columns, opened.groups[group][0])
+        """One batch."""
+        opened = open_file(self.files[split.file])
+        stored_columns = self._read_columns(opened, split.pieces, self._stored(opened, columns))
+        yield self._batch(opened, columns, stored_columns, _row_count(opened, split.pieces))
 
     def _read_columns(
-        self, opened: OpenFile, group: int, columns: Sequence[str]
+        self, opened: OpenFile, groups: Sequence[int], columns: Sequence[str]
     ) -> dict[str, pa.ChunkedArray]:
         """Read all rows of the columns: with compiled loops where they are faster, otherwise with pyarrow."""
-        faster = [c for c in columns if opened.loops_are_faster(group, c)]
+        faster = [c for c in columns if opened.loops_are_faster(groups[0], c)]
         arrays = {
             name: pa.chunked_array([array])
-            for name, column in opened.column_readers(group, faster, self._kernels()).items()
+            for name, column in opened.column_readers(groups, faster, self._kernels()).items()
             if (array := column.read()) is not None
         }
         rest = [c for c in columns if c not in arrays]
         if rest:
-            arrays |= zip(rest, opened.read(group, self._parts(opened, rest)).columns, strict=True)
+            parts = self._parts(opened, rest)
+            tables = [opened.read(group, parts).columns for group in groups]
+            arrays |= {
+                name: pa.chunked_array(
+                    [chunk for column in columns for chunk in column.chunks], columns[0].type
+                )
+                for name, columns in zip(rest, zip(*tables, strict=True), strict=True)
+            }
         return arrays
 
     def _kernels(self) -> ModuleType | None:
@@ -188,16 +216,17 @@ class ParquetSource(Source):
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
         """Chooses a reader for each column, in the order that the module's docstring describes."""
         opened = open_file(self.files[split.file])
-        (group,) = split.pieces
+        group = split.pieces[0]
         stored = self._stored(opened, columns)
         kernels = self._kernels()
-        paged = [opened.pages_with_rows(group, c, rows, kernels) for c in stored]
+        is_joined = len(split.pieces) > 1  # ``join`` leaves out chunks that are read page by page
+        paged = [] if is_joined else [opened.pages_with_rows(group, c, rows, kernels) for c in stored]
         pages = {p.name: p for p in paged if p is not None}
         # a loop returns None for a chunk that it cannot read, which leaves the column to pyarrow
         arrays = {
             name: self._array(opened, name, pa.chunked_array([array]))
             for name, column in opened.column_readers(
-                group, [c for c in stored if c not in pages], kernels
+                split.pieces, [c for c in stored if c not in pages], kernels
             ).items()
             if (array := column.read(rows)) is not None
         }
@@ -239,22 +268,22 @@ class ParquetSource(Source):
         kernel_module = self._kernels()
         if kernel_module is None or not self._stored(opened, [column]) or opened.rebase(column, self.rebase):
             return None
-        (group,) = split.pieces
-        if not opened.may_have_small_dictionary(group, column):
+        if not all(opened.may_have_small_dictionary(group, column) for group in split.pieces):
             return None
-        if rows is not None and opened.pages_with_rows(group, column, rows, kernel_module) is not None:
-            return None
-        chunk = opened.column_readers(group, [column], kernel_module).get(column)
+        if rows is not None and len(split.pieces) == 1:
+            if opened.pages_with_rows(split.pieces[0], column, rows, kernel_module) is not None:
+                return None
+        chunk = opened.column_readers(split.pieces, [column], kernel_module).get(column)
         stored = None if chunk is None else chunk.dictionary_values()
         if chunk is None or stored is None:
             return None
         return DictionaryColumn(
             values=self._array(opened, column, pa.chunked_array([stored])),
             may_have_nulls=self.has_nulls(split, column),
-            rows=opened.groups[group][0],
+            rows=_row_count(opened, split.pieces),
             kernels=kernel_module,
             unpack=chunk.packed_indices,
-            look_up=partial(opened.look_up_indices, group, column, stored),
+            look_up=partial(opened.look_up_indices, split.pieces, column, stored),
         )
 
     @override
@@ -264,9 +293,11 @@ class ParquetSource(Source):
         Pages of different columns end at different rows. The row ranges are cut at the page starts of all columns: pages
         that start at rows 0, 100 and at 0, 60 of a group of 150 rows give the ranges 0-60, 60-100 and 100-150.
         """
+        if len(split.pieces) > 1:
+            return None
         opened = open_file(self.files[split.file], check=False)
-        (group,) = split.pieces
         usable = [c for c in self._stored(opened, columns) if opened.rebase(c, self.rebase) is None]
+        (group,) = split.pieces
         pages_by_column = {c: opened.pages.ranges(group, c) for c in usable}
         known = {column: pages for column, pages in pages_by_column.items() if pages is not None}
         if not known:
@@ -326,6 +357,10 @@ class ParquetSource(Source):
         if not readable_as(typed.dtype, dtype, opened.has_instants(column)):
             raise SourceError(mismatch(path, column, typed.dtype, dtype))
         return _convert(typed, dtype, f"{column} of {path}")
+
+
+def _row_count(opened: OpenFile, groups: Sequence[int]) -> int:
+    return sum(opened.groups[group][0] for group in groups)
 
 
 def _splits_in(file: int, opened: OpenFile) -> list[Split]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 MAX_GAP_BYTES = 1 << 20
 """Two ranges with a gap up to this size are fetched by one request, including the gap.
@@ -23,6 +26,12 @@ class ByteReader(Protocol):
     def read_at(self, nbytes: int, offset: int) -> bytes | memoryview:
         """Read exactly ``nbytes`` bytes from ``offset``."""
         ...
+
+
+def read_ranges(reader: ByteReader, ranges: Sequence[ByteRange]) -> npt.NDArray[np.uint8]:
+    """Read ranges into one array, one range after the other."""
+    parts = [np.frombuffer(reader.read_at(part.size, part.start), np.uint8) for part in ranges]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 class ReaderAsFile:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import ClassVar
 
 import pyarrow as pa
@@ -66,6 +67,13 @@ class ConcatenatedSource(Source):
     def _in_source(self, split: Split) -> tuple[Source, Split]:
         source, file = self._by_file[split.file]
         return source, replace(split, file=file)
+
+    @override
+    def join(self, splits: Sequence[Split], columns: Sequence[str]) -> Split:
+        file = splits[0].file
+        source, _ = self._in_source(splits[0])
+        own = [self._in_source(split)[1] for split in takewhile(lambda split: split.file == file, splits)]
+        return replace(source.join(own, columns), file=file)
 
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:

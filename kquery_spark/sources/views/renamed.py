@@ -43,6 +43,10 @@ class RenamedColumns(SourceView):
         return Batch(schema, renamed, batch.num_rows)
 
     @override
+    def join(self, splits: Sequence[Split], columns: Sequence[str]) -> Split:
+        return self.source.join(splits, [self._stored[column] for column in columns])
+
+    @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         for batch in self.source.read(split, [self._stored[column] for column in columns]):
             yield self._named(batch, columns)

@@ -1,0 +1,235 @@
+"""A scan reads adjacent small row groups together, with the same rows in the same order as one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kquery_spark as kq
+from kquery_spark.errors import SourceError
+from kquery_spark.expr import Call, Column, Expr, InList, Literal
+from kquery_spark.physical.operators import ScanExec, TaskContext
+from kquery_spark.physical.operators import scan as scan_module
+from kquery_spark.run_control import RunControl
+from kquery_spark.sources.base import Split
+from kquery_spark.sources.dictionary_column import MAX_INDEX
+from kquery_spark.sources.parquet import chunk_pages
+from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
+from kquery_spark.sources.views.concatenated import ConcatenatedSource
+from kquery_spark.sources.views.renamed import RenamedColumns
+from kquery_spark.types import names as t
+from kquery_spark.types.batch import Batch
+
+ROWS, GROUP_ROWS = 200_000, 10_000
+GROUPS = ROWS // GROUP_ROWS
+K, S = Column("k", t.LONG, True), Column("s", t.STRING, True)
+
+
+pytestmark = pytest.mark.usefixtures("kernels")
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    random = np.random.default_rng(5)
+    few, many = random.integers(0, 100, ROWS), random.integers(0, 1 << 40, ROWS)
+    nulls = random.random(ROWS) < 0.1
+    words = np.char.add("word", few.astype(str)).astype(object)
+    return pa.table(
+        {
+            "k": pa.array(few, pa.int64(), mask=nulls),
+            "s": pa.array(words, pa.string(), mask=nulls),
+            "plain": pa.array(many, pa.int64()),
+            "x": pa.array(random.random(ROWS)),
+        }
+    )
+
+
+@pytest.fixture
+def path(table: pa.Table, tmp_path: Path) -> Path:
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=GROUP_ROWS)
+    return tmp_path / "t.parquet"
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of row groups of each read."""
+    counts: list[int] = []
+    read = scan_module._FilteringReader._read
+
+    def recorded(self: object, split: Split, rows: object) -> Iterator[Batch]:
+        counts.append(len(split.pieces))
+        return read(self, split, rows)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(scan_module._FilteringReader, "_read", recorded)
+    return counts
+
+
+def scan(source: ParquetSource | RenamedColumns | ConcatenatedSource, *filters: Expr) -> ScanExec:
+    names = tuple(source.schema.names)
+    return ScanExec(0, "t", source, names, filters, tuple(source.splits()))
+
+
+def rows_of(plan: ScanExec) -> pa.Table:
+    batches = [batch.to_arrow() for batch in plan.execute(TaskContext())]
+    arrays = [
+        pa.concat_arrays([pa.array([], field.type), *(plain(batch.column(field.name)) for batch in batches)])
+        for field in plan.schema
+    ]
+    return pa.table(arrays, plan.schema.names)
+
+
+def plain(array: pa.Array) -> pa.Array:
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+CONDITIONS = {
+    "none": (),
+    "on a dictionary of numbers": (Call.of("lt", K, Literal(7, t.LONG)),),
+    "on a dictionary, few rows": (Call.of("eq", K, Literal(7, t.LONG)),),
+    "on NULL": (Call.of("isnull", K),),
+    "on strings": (InList(S, (Literal("word3", t.STRING), Literal("word99", t.STRING))),),
+    "on plain numbers": (Call.of("lt", Column("plain", t.LONG, True), Literal(1 << 38, t.LONG)),),
+    "on two columns": (
+        Call.of("gteq", K, Literal(50, t.LONG)),
+        Call.of("lt", Column("x", t.DOUBLE, True), Literal(0.25, t.DOUBLE)),
+    ),
+    "that no row passes": (Call.of("gt", K, Literal(98, t.LONG)), Call.of("lt", K, Literal(2, t.LONG))),
+}
+
+
+@pytest.mark.parametrize("filters", CONDITIONS.values(), ids=CONDITIONS)
+@pytest.mark.parametrize("codec", ["snappy", "zstd"])
+def test_the_rows_and_their_order_are_those_of_single_row_groups(
+    table: pa.Table, tmp_path: Path, reads: list[int], monkeypatch: pytest.MonkeyPatch,
+    filters: tuple[Expr, ...], codec: str,
+) -> None:  # fmt: skip
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=GROUP_ROWS, compression=codec)
+    plan = scan(parquet_source([str(tmp_path / "t.parquet")]), *filters)
+    joined = rows_of(plan)
+    assert reads == [1, 2, 4, 8, 5]
+    reads.clear()
+    monkeypatch.setattr(scan_module, "_MAX_JOINED_ROWS", 0)
+    assert joined.equals(rows_of(plan))
+    assert reads == [1] * GROUPS
+    assert filters or joined.equals(table)
+
+
+def test_without_loops_row_groups_are_read_one_by_one(path: Path, table: pa.Table, reads: list[int]) -> None:
+    source = parquet_source([str(path)]).without_kernels()
+    assert isinstance(source, ParquetSource)
+    assert rows_of(scan(source)).equals(table)
+    assert reads == [1] * GROUPS
+
+
+def test_renamed_and_concatenated_sources_join_the_row_groups_of_each_file(
+    path: Path, table: pa.Table, reads: list[int]
+) -> None:
+    pq.write_table(table, path.with_name("u.parquet"), row_group_size=GROUP_ROWS)
+    one, two = parquet_source([str(path)]), parquet_source([str(path.with_name("u.parquet"))])
+    names = pa.schema([field.with_name(f"{field.name}!") for field in one.schema])
+    source = ConcatenatedSource((RenamedColumns(one, names), RenamedColumns(two, names)), (1, 1))
+    expected = pa.concat_tables([table, table]).combine_chunks()
+    assert rows_of(scan(source)).equals(expected.rename_columns(names.names))
+    assert sum(reads) == 2 * GROUPS
+    assert len(reads) < 10
+
+
+def test_only_row_groups_with_equal_encodings_are_joined(
+    path: Path, table: pa.Table, reads: list[int]
+) -> None:
+    with pq.ParquetWriter(path, table.schema, compression="snappy") as writer:
+        writer.write_table(table.slice(0, 50_000), row_group_size=GROUP_ROWS)
+        random = np.random.default_rng(0).integers(0, 1 << 60, 50_000)
+        # pages of indices, and plain pages after the dictionary became too large
+        changed = table.slice(0, 50_000).set_column(0, table.schema.field("k"), pa.array(random))
+        writer.write_table(changed, row_group_size=50_000)
+        writer.write_table(table.slice(0, 50_000), row_group_size=GROUP_ROWS)
+    source = parquet_source([str(path)])
+    rows = rows_of(scan(source))
+    assert rows.equals(
+        pa.concat_tables([table.slice(0, 50_000), changed, table.slice(0, 50_000)]).combine_chunks()
+    )
+    assert sum(reads) == 11
+    assert max(reads) > 1
+
+
+def test_a_row_group_with_excluded_pages_is_read_alone(
+    tmp_path: Path, reads: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
+    k = np.arange(ROWS) // 1000  # sorted
+    k[15_000:20_000] = 7  # the second row group has values of the first one
+    pq.write_table(
+        pa.table({"k": k, "n": np.arange(ROWS)}), tmp_path / "t.parquet", row_group_size=GROUP_ROWS,
+        write_page_index=True, data_page_size=4000, use_dictionary=False,
+    )  # fmt: skip
+    plan = scan(parquet_source([str(tmp_path / "t.parquet")]), Call.of("eq", K, Literal(7, t.LONG)))
+    actual = rows_of(plan).column("n").to_pylist()
+    assert actual == np.flatnonzero(k == 7).tolist()
+    assert set(reads) == {1}
+
+
+def test_wide_rows_are_joined_up_to_a_number_of_bytes(
+    path: Path, table: pa.Table, reads: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan_module, "_MAX_JOINED_BYTES", 3 * GROUP_ROWS * 32)
+    assert rows_of(scan(parquet_source([str(path)]))).equals(table)
+    assert max(reads) <= 3
+
+
+def test_dictionaries_that_together_exceed_16_bits_are_not_joined(tmp_path: Path, reads: list[int]) -> None:
+    random = np.random.default_rng(2)
+    values = MAX_INDEX // 5
+    k = random.integers(0, values, 20 * 40 * values)
+    pq.write_table(
+        pa.table({"k": k}),
+        tmp_path / "t.parquet",
+        row_group_size=40 * values,
+        dictionary_pagesize_limit=1 << 23,
+    )
+    source = parquet_source([str(tmp_path / "t.parquet")])
+    scan_rows, condition = 0, Call.of("eq", K, Literal(7, t.LONG))
+    for batch in scan(source, condition).execute(TaskContext()):
+        scan_rows += batch.num_rows
+    assert scan_rows == np.count_nonzero(k == 7)
+    assert max(reads) == 1  # 40 * 13,107 rows exceed the limit of rows
+
+
+def test_progress_counts_every_row_group(path: Path) -> None:
+    control = RunControl()
+    plan = scan(parquet_source([str(path)]))
+    control.controlled(lambda: list(plan.execute(TaskContext())))()
+    assert control.splits == GROUPS
+
+
+@pytest.mark.parametrize("filters", [(), (Call.of("lt", K, Literal(7, t.LONG)),)], ids=["all", "some"])
+def test_a_damaged_row_group_is_named(path: Path, filters: tuple[Expr, ...]) -> None:
+    chunk = pq.read_metadata(path).row_group(9).column(0)
+    data = bytearray(path.read_bytes())
+    start = chunk.data_page_offset
+    data[start : start + 40] = b"\xff" * 40
+    path.write_bytes(data)
+    with pytest.raises(SourceError, match=r"row group 9 of .*t\.parquet"):
+        rows_of(scan(parquet_source([str(path)]), *filters))
+
+
+def test_a_limit_reads_little_more_than_it_needs(path: Path, reads: list[int]) -> None:
+    context = kq.ExecutionContext()
+    context.register_parquet("t", str(path))
+    assert context.sql("SELECT plain FROM t LIMIT 5").to_arrow().num_rows == 5
+    assert sum(reads) <= 3
+
+
+def test_a_file_that_became_shorter_is_an_error(path: Path) -> None:
+    source = parquet_source([str(path)])
+    batches = scan(source).execute(TaskContext())
+    next(batches)
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+    with pytest.raises(SourceError, match=r"t\.parquet"):
+        list(batches)
