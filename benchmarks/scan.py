@@ -25,11 +25,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kquery_spark.kernels.compiled import FILE_LOOPS
+from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.types.vector import Int64s, narrow
 
 ROWS = 1 << 20
 _SEED = 20_260_101
+_JOINED_ROWS = 1 << 19  # the rows that a scan reads together
 Reader = Callable[[], Any]
 
 
@@ -127,12 +129,25 @@ def selections(case: Case, source: ParquetSource) -> list[Int64s | None]:
 
 
 def by_engine(source: ParquetSource, selected: list[Int64s | None]) -> pa.ChunkedArray:
-    """The column as the engine's scan decodes it."""
+    """The column as the engine's scan decodes it, which joins small row groups."""
     parts = []
-    for split, rows in zip(source.splits(), selected, strict=True):
+    splits, chosen = source.splits(), selected
+    while splits:
+        together = splits[: max(1, _JOINED_ROWS // splits[0].rows)]
+        split = source.join(together, ["x"])
+        count = len(split.pieces)
+        rows = _rows_of_joined(splits[:count], chosen[:count])
         batch = next(source.read(split, ["x"])) if rows is None else source.read_rows(split, ["x"], rows)
         parts.append(batch.columns[0])
+        splits, chosen = splits[count:], chosen[count:]
     return pa.chunked_array(parts)
+
+
+def _rows_of_joined(splits: list[Split], selected: list[Int64s | None]) -> Int64s | None:
+    """The positions of the selected rows in the joined splits; None for all."""
+    starts = np.cumsum([0, *(split.rows for split in splits)])
+    parts = [rows + start for rows, start in zip(selected, starts, strict=False) if rows is not None]
+    return np.concatenate(parts) if parts else None
 
 
 def by_pyarrow(path: Path, selected: list[Int64s | None]) -> pa.ChunkedArray:

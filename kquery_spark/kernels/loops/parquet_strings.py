@@ -151,8 +151,8 @@ def _append(
     The caller replaces a full buffer. If this loop replaced it, numba would count the references to the buffer with atomic
     operations for each string, which take five times as long as copying a string of 20 bytes.
     """
-    nulls, size = int64(0), int64(0)
-    row = low
+    nulls, row = int64(0), low
+    size: Any = int64(0)
     while row < high:
         position = positions[rows[row] - first] if is_selected else positions[row - first]
         if position < 0:

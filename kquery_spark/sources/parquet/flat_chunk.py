@@ -143,7 +143,7 @@ class FlatChunk:
             return True
         if self.layout is None:
             has_deltas = not DELTA_STRING_ENCODINGS.isdisjoint(self.encodings)
-            return self.codec in DECOMPRESSED_BY_LOOPS and self.has_dictionary and not has_deltas
+            return self.codec in DECOMPRESSED_BY_LOOPS or self.has_dictionary or has_deltas
         if _SPLIT in self.encodings:
             return self.codec in DECOMPRESSED_AS_FAST
         return self.codec in DECOMPRESSED_AS_FAST or self.has_levels or self.layout.kind != AS_IN_ARROW

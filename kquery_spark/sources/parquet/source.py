@@ -6,7 +6,8 @@ A column is read by one of three readers, tried in this order in ``read_rows``:
 2. Compiled loops decode flat columns of common types (``column_reader.py``).
 3. pyarrow decodes all rows of the other columns, and the selected rows are taken from these.
 
-``read`` returns all rows. It skips the first reader, and uses the second one for chunks that it decodes faster than pyarrow.
+``read`` returns all rows. It skips the first reader, and uses the second one for chunks that it decodes faster than pyarrow,
+and for joined row groups.
 
 The loops read several small row groups together (``join``), because the calls for a row group take as long as decoding some
 10,000 values. If the loops then find that they cannot read a column, its row groups are read one by one.
@@ -190,7 +191,7 @@ class ParquetSource(Source):
         self, opened: OpenFile, groups: Sequence[int], columns: Sequence[str]
     ) -> dict[str, pa.ChunkedArray]:
         """Read all rows of the columns: with compiled loops where they are faster, otherwise with pyarrow."""
-        faster = [c for c in columns if opened.loops_are_faster(groups[0], c)]
+        faster = [c for c in columns if len(groups) > 1 or opened.loops_are_faster(groups[0], c)]
         arrays = {
             name: pa.chunked_array([array])
             for name, column in opened.column_readers(groups, faster, self._kernels()).items()
