@@ -24,7 +24,8 @@ from kquery_spark.physical.operators import (
     TaskContext,
     WindowExec,
 )
-from kquery_spark.runtime.spark.worker import fit_heap, tune_process
+from kquery_spark.runtime.heap import fit_worker_heap
+from kquery_spark.runtime.spark.worker import tune_process
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 
@@ -65,7 +66,7 @@ def megabytes(field):
 def main(kind, budget):
     config = EngineConfig(memory_bytes=int(budget) << 20)
     tune_process()
-    fit_heap(config.memory_bytes)
+    fit_worker_heap(config.memory_bytes)
     inputs = {"l": lambda: rows_of(LEFT), "r": lambda: rows_of(RIGHT)}
     task = TaskContext(config=config, inputs=inputs)
     plan = plan_of(kind)

@@ -1,6 +1,7 @@
 """LocalExecutor: runs all stages in threads of this process.
 
-Arrow and numpy release the interpreter lock in their kernels, so the threads run in parallel.
+Arrow, numpy, and the compiled loops release the interpreter lock in their kernels, so the threads run in parallel. They
+wait for each other in the Python code between these calls, which is why scans read small row groups together.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from kquery_spark.config.memory import ContainerFacts, with_budget
 from kquery_spark.physical.operators import TaskContext
 from kquery_spark.run_control import RunControl, current_control
 from kquery_spark.runtime.executor import Executor, first_rows
+from kquery_spark.runtime.heap import tune_user_heap
 from kquery_spark.runtime.local.read_ahead import POLL_SECONDS, ReadAheadBudget, TaskQueues
 from kquery_spark.runtime.local.stop import Stop
 from kquery_spark.runtime.split_progress import split_progress
@@ -51,6 +53,7 @@ class LocalExecutor(Executor):
         meter: TaskMeter | None = None,
         budget: ReadAheadBudget | None = None,
     ) -> None:
+        tune_user_heap()
         self._graph = graph
         self._config = config
         self._schema = schema

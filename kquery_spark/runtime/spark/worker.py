@@ -5,14 +5,12 @@ The function is pickled by reference, with the stage as bytes. A worker decodes 
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import gc
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +23,7 @@ from kquery_spark.errors import PlanError
 from kquery_spark.kernels.zones import ZoneTable, adopt_tables
 from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
 from kquery_spark.physical.worker_cache import worker_cache
+from kquery_spark.runtime.heap import fit_worker_heap, tune_worker_heap
 from kquery_spark.runtime.spark.archives import read_archives_once
 from kquery_spark.runtime.spark.metering import SeveralMeters
 from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions_of
@@ -58,11 +57,6 @@ _TOO_MUCH_ROW = pa.RecordBatch.from_pydict(
 _stages: OrderedDict[bytes, Stage] = OrderedDict()
 _MAX_CACHED_STAGES = 64
 _RESULT_PAYLOAD_BYTES = 512 * 1024  # the JVM copies larger payloads more slowly
-# Parameters of mallopt(3): M_TRIM_THRESHOLD (free memory to keep at the top of the heap), M_TOP_PAD (memory to request at
-# once) and M_MMAP_THRESHOLD (the size from which blocks are allocated outside of the heap).
-_TRIM, _PAD, _MAP = -1, -2, -3
-_MALLOC = ((_TRIM, 256 << 20), (_PAD, 16 << 20), (_MAP, 64 << 20))
-_HEAP_BUDGET_DIVISOR = 8  # with a small memory budget, an eighth of it may remain in the heap as freed memory
 
 
 @cache
@@ -72,29 +66,14 @@ def tune_process() -> None:
     - Reading a first plan imports all sources, which takes 0.1 s. Workers that are forked from the daemon find them loaded.
     - PySpark runs the garbage collector after each task, which takes 30 ms and more for all imported objects. After a first
       collection, ``gc.freeze`` excludes the objects that exist now. Later garbage is still found.
-    - By default, the C library returns freed blocks of some megabytes to the system. numpy allocates such blocks for every
-      batch. Getting new pages took up to half of the time of an aggregation, so freed memory stays in the heap.
+    - Freed memory stays in the heap (``runtime/heap.py``).
     - Zip archives on the path are not read again before each task (``read_archives_once``).
     """
     read_archives_once()
     serializable.registry()
-    _set_heap(_MALLOC)
+    tune_worker_heap()
     gc.collect()
     gc.freeze()
-
-
-def _set_heap(options: Iterable[tuple[int, int]]) -> None:
-    with contextlib.suppress(OSError, AttributeError):  # the C library is not GNU's
-        library = ctypes.CDLL(None)
-        for option, nbytes in options:
-            library.mallopt(option, nbytes)
-
-
-@lru_cache(maxsize=1)  # sets the options only if the budget has changed since the last task
-def fit_heap(memory_bytes: int) -> None:
-    """Limit the freed memory that stays in the heap to a share of the task's memory budget."""
-    share = memory_bytes // _HEAP_BUDGET_DIVISOR
-    _set_heap((option, min(nbytes, max(1 << 20, share))) for option, nbytes in _MALLOC)
 
 
 class RowEncoding(Enum):
@@ -176,7 +155,7 @@ class StageTask:
         adopt_tables(*self.zones)
         retained = worker_cache().retained_bytes() + PARQUET_FOOTERS.nbytes + CACHED_POSITIONS.nbytes
         config = with_budget(config, self.container or ContainerFacts(), retained)
-        fit_heap(config.memory_bytes)
+        fit_worker_heap(config.memory_bytes)
         meters = (SparkSpillMeter(), *(() if self.meter is None else (self.meter,)))
         data = self.stage if isinstance(self.stage, bytes) else self.stage.value
         return StageRun(_stage(data), config, self.rows, SeveralMeters(meters))(batches)
