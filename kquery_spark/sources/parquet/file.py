@@ -35,6 +35,7 @@ from kquery_spark.types.vector import Int64s, narrow
 
 # The loops read chunks of local files below this stored size as a whole instead of by pages.
 _MIN_PAGED_BYTES_IN_LOOPS = 8 << 20
+_MAX_JOINED_CHUNK_BYTES = 8 << 20  # larger chunks are read alone, perhaps by pages
 _STRING_DICTIONARY = pa.dictionary(pa.int32(), t.STRING)
 _BIT_TYPES = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64(), 128: pa.binary(16)}
 
@@ -248,7 +249,7 @@ class OpenFile(ParsedFooter):
         key = (group, column)
         if key not in self._joinable_kinds:
             chunk = self._flat_chunk(group, column)
-            is_joinable = chunk is not None and chunk.byte_range.size < _MIN_PAGED_BYTES_IN_LOOPS
+            is_joinable = chunk is not None and chunk.byte_range.size < _MAX_JOINED_CHUNK_BYTES
             self._joinable_kinds[key] = (
                 self._kind_numbers.setdefault(chunk.kind, len(self._kind_numbers))
                 if chunk is not None and is_joinable
