@@ -82,10 +82,31 @@ def hash_bytes(data: pa.Array) -> UInt64s:
 
 def partition_ids(keys: Sequence[Vector], num_rows: int, count: int) -> npt.NDArray[np.int64]:
     """Return the partition of each row, from 0 to ``count - 1``. The upper bits of the hash decide."""
+    return _partitions(_row_hashes(keys, num_rows), count)
+
+
+def spill_partition_ids(
+    keys: Sequence[Vector], num_rows: int, count: int, level: int
+) -> npt.NDArray[np.int64]:
+    """Return the partition of each row, from 0 to ``count - 1``, independently of ``partition_ids`` and of other levels.
+
+    The hash is mixed once more with a constant of the level. Otherwise the rows of a task would have few partitions or only
+    one: after an exchange into 256 tasks, the hashes of all rows in task 7 are 7 modulo 256.
+    """
+    constant = np.uint64((level + 1) * int(_SEED) % 2**64)
+    return _partitions(mix(_row_hashes(keys, num_rows) + constant), count)
+
+
+def _row_hashes(keys: Sequence[Vector], num_rows: int) -> UInt64s:
+    """Return one hash per row for all keys together."""
     total = np.full(num_rows, _SEED)
     for key in keys:
         total = mix(total ^ hash_vector(Vector(key.dtype, key.physical(num_rows))))
-    return ((total >> np.uint64(33)) % np.uint64(count)).astype(np.int64)
+    return total
+
+
+def _partitions(hashes: UInt64s, count: int) -> npt.NDArray[np.int64]:
+    return ((hashes >> np.uint64(33)) % np.uint64(count)).astype(np.int64)
 
 
 def bucket_ids(columns: Sequence[Vector], num_rows: int, count: int) -> npt.NDArray[np.int64]:

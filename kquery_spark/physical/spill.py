@@ -3,8 +3,8 @@
 Operators use a ``SpillDirectory`` as a context manager inside their generator, so the disk space is freed when the operator
 ends, after an error, and when the consumer stops pulling batches.
 
-Spilled rows are divided by hash bits of their keys into FAN_OUT = 16 partitions, so equal keys are in the same partition,
-and partitions can be processed one by one. A partition that is still too large is divided again by the next 4 bits.
+Spilled rows are divided by a hash of their keys into FAN_OUT = 16 partitions, so equal keys are in the same partition,
+and partitions can be processed one by one. A partition that is still too large is divided again by another hash.
 Example: 100 GB of state gives 16 partitions of 6 GB at level 0, 256 of 400 MB at level 1, and so on.
 """
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.physical.hashing import partition_ids, partition_order
+from kquery_spark.physical.hashing import partition_order, spill_partition_ids
 from kquery_spark.physical.spill_store import SpillStore
 from kquery_spark.run_control import check_run
 from kquery_spark.types.batch import Batch, concat
@@ -133,10 +133,9 @@ class SpillDirectory:
 def scatter(batch: Batch, keys: Sequence[Vector], files: Sequence[SpillFile], level: int = 0) -> None:
     """Append each row to the file for the hash of its keys, so rows with equal keys are in files of the same number.
 
-    level: which hash bits are used. The hash modulo 16^(level + 2), divided by 16^(level + 1), leaves the 4 bits of the
-    level. The lowest 4 bits are never used: after an exchange into 16 tasks, they are the same in all rows of a task.
+    level: each level divides the rows by another hash, which is also independent of the one that an exchange uses.
     """
-    ids = partition_ids(keys, batch.num_rows, len(files) ** (level + 2)) // len(files) ** (level + 1)
+    ids = spill_partition_ids(keys, batch.num_rows, len(files), level)
     for first in range(0, batch.num_rows, _SCATTERED_ROWS):
         part = ids[first : first + _SCATTERED_ROWS]
         order = partition_order(part, len(files))

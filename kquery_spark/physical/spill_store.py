@@ -78,7 +78,7 @@ class SpillStore:
         """Return the block at a position."""
         file = next(file for file in reversed(self._files) if file.first <= start)
         try:
-            data = os.pread(file.handle.fileno(), nbytes, start - file.first)
+            data = file.read(start, nbytes)
         except OSError as error:
             raise SpillError(
                 f"cannot read from the scratch directory {file.directory}: {error.strerror}"
@@ -127,3 +127,15 @@ class _ScratchFile:
             rest = rest[written:]
         self.end = end
         return start
+
+    def read(self, start: int, nbytes: int) -> bytes:
+        """Return the bytes at a position; fewer than ``nbytes`` only at the end of the file."""
+        pieces: list[bytes] = []
+        missing = nbytes
+        while missing:  # Linux reads at most 2 GiB - 4 KiB in one call
+            piece = os.pread(self.handle.fileno(), missing, start - self.first + nbytes - missing)
+            if not piece:
+                break
+            pieces.append(piece)
+            missing -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)

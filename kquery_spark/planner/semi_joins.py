@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from kquery_spark.expr import Column, Expr, Named
-from kquery_spark.expr.properties import is_deterministic
+from kquery_spark.expr.properties import is_deterministic, is_pure
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import with_new_children
@@ -70,6 +70,9 @@ def reduced_groups(
     is_shuffled: whether the states of an aggregate are shuffled; if not, there is little to save.
     """
     match plan:
+        # A condition that can raise must see all groups.
+        case Filter() if not is_pure(plan.condition):
+            return plan
         case Projection() | Filter():
             below = _keys_of_input(plan, keys)
             return with_new_children(plan, [reduced_groups(plan.child, below, built, estimator, is_shuffled)])

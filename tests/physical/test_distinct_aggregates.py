@@ -7,13 +7,26 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import kquery_spark as kq
 from kquery_spark.expr import AggregateCall, Expr
 from kquery_spark.logical import format_plan
 from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
 from kquery_spark.planner.lowering import aggregate as aggregate_lowering
 from kquery_spark.types import names as t
-from tests.physical.harness import CONFIGS, assert_like_spark, c, call, lit, register, rows_of, run, scan
+from tests.physical.harness import (
+    CONFIGS,
+    PiecesSource,
+    assert_like_spark,
+    assert_same_rows,
+    c,
+    call,
+    lit,
+    register,
+    rows_of,
+    run,
+    scan,
+)
 from tests.physical.test_aggregate import EMPTY, MIXED, aggregate
 
 if TYPE_CHECKING:
@@ -104,3 +117,39 @@ def test_distinct_values_meet_before_they_are_counted() -> None:
         "mixed",
         "final",
     ]
+
+
+@pytest.mark.parametrize("many_groups", [False, True])
+@pytest.mark.parametrize(
+    "key,calls",
+    [
+        ("x.0", "sum(v) AS x"),
+        ("x.1", "sum(v) AS x, count(DISTINCT d) AS n"),
+        ("x.0", "sum(v) AS x, count(DISTINCT d) AS n"),
+        ("n.0", "sum(v) AS x, count(DISTINCT d) AS n"),
+        ("__set", "sum(v) AS x, count(DISTINCT d) AS n, count(DISTINCT v) AS m"),
+        ("__distinct_0_0", "sum(v) AS x, count(DISTINCT d) AS n"),
+        ("__input_0", "sum(v) AS __key_0, count(DISTINCT d) AS n, count(DISTINCT v) AS m"),
+    ],
+)
+def test_keys_with_the_names_of_internal_columns(
+    key: str, calls: str, many_groups: bool, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if many_groups:
+        monkeypatch.setattr(aggregate_lowering, "_MAX_SINGLE_TASK_GROUPS", 0)
+    table = pa.table(
+        {
+            key: pa.array([i % 5 for i in range(60)], pa.int32()),
+            "other": [str(i % 2) for i in range(60)],
+            "v": range(60),
+            "d": [i % 7 for i in range(60)],
+        }
+    )
+    register(spark, names=table)
+    for by in (f"`{key}`", f"`{key}`, other", f"ROLLUP (other, `{key}`)"):
+        sql = f"SELECT `{key}`, {calls} FROM names GROUP BY {by}"
+        want = spark.sql(sql).toArrow()
+        for config in CONFIGS:
+            context = kq.ExecutionContext(config=config)
+            context.register_source("names", PiecesSource(3, table))
+            assert_same_rows(context.sql(sql).toArrow(), want, note=f"{sql} [{config}]")

@@ -60,6 +60,22 @@ def test_blocks_are_read_by_their_place(tmp_path: Path, monkeypatch: pytest.Monk
     store.close()
 
 
+def test_blocks_may_be_larger_than_one_system_call_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, tmp_path)
+    pread = os.pread
+    # Linux returns at most 0x7ffff000 bytes.
+    monkeypatch.setattr(os, "pread", lambda fd, nbytes, offset: pread(fd, min(nbytes, 4), offset))
+    store = SpillStore()
+    first, second = store.append(pa.py_buffer(b"abc")), store.append(pa.py_buffer(b"0123456789"))
+    assert store.read(second, 10).to_pybytes() == b"0123456789"
+    assert store.read(first, 3).to_pybytes() == b"abc"
+    with pytest.raises(SpillError, match="truncated"):
+        store.read(second, 11)
+    store.close()
+
+
 def test_a_file_has_no_name_and_only_its_owner_may_read_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

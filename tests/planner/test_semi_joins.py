@@ -99,6 +99,9 @@ def test_both_at_once_as_a_correlated_average_needs_them(directory: Path) -> Non
         "SELECT id, s FROM parts JOIN (SELECT part, sum(total) s FROM sales GROUP BY part) ON id = part WHERE kind = 3",
         "SELECT id, s FROM parts JOIN (SELECT part, sum(CAST(price AS DECIMAL(38, 2))) s FROM sales GROUP BY part)"
         " ON id = part WHERE kind = 3",
+        # a condition raises an error for a group that no query reads, too
+        "SELECT id, n FROM parts JOIN (SELECT part, count(*) n FROM sales GROUP BY part HAVING 10 div count(*) >= 0)"
+        " ON id = part WHERE kind = 3",
         # nothing is filtered: every key is there
         "SELECT id, a FROM parts JOIN (SELECT part, avg(price) a FROM sales GROUP BY part) ON id = part",
         # groups without a match come out

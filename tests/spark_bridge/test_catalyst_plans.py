@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 from typing import Any
 
@@ -117,6 +119,24 @@ def test_a_stage_too_long_for_a_task_is_broadcast_without_credentials(
     assert SECRET.encode() in command and b"a long stage" not in command
     assert function.broadcastVars().size() == 1
     assert not list(spark.sparkContext._pickled_broadcast_vars)
+
+
+def test_a_broadcast_of_a_stage_is_released_with_its_plan(
+    spark: SparkSession, plans: SparkPlans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plans_module, "_MAX_COMMAND_BYTES", 10)
+    made: list[weakref.ref[Any]] = []
+    share = spark.sparkContext.broadcast
+
+    def broadcast(value: bytes) -> Any:
+        shared = share(value)
+        made.append(weakref.ref(shared._jbroadcast))
+        return shared
+
+    monkeypatch.setattr(spark.sparkContext, "broadcast", broadcast)
+    mapped(plans, plans.numbers(1), RESULT)
+    gc.collect()
+    assert [reference() for reference in made] == [None]
 
 
 def test_a_broadcast_stage_runs(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from kquery_spark.physical.operators import Partitioning
 from kquery_spark.physical.operators.base import Metrics
 from kquery_spark.physical.spill import SpillDirectory, scatter
 from kquery_spark.stages.payload import decode_payload, encode, partitioned
-from kquery_spark.types.batch import Batch
+from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Vector
 
 WORDS = ["", "a", "ab", "abcdefgh", "abcdefghi", "ä", "😀", "abcdefghabcdefgh", None, "abcdefgh\x00"]
@@ -120,6 +120,20 @@ def test_spilled_rows_go_to_the_file_of_their_key():
         scatter(batch, [batch.vector(0)], files, level=2)
         homes = [{v for part in file.read() for v in part.columns[0].to_pylist()} for file in files]
     assert sum(map(len, homes)) == len(set().union(*homes)) == 3_000
+
+
+@pytest.mark.parametrize("tasks", [16, 256, 768, 4096])
+def test_every_level_divides_the_rows_of_one_task_of_an_exchange(tasks: int) -> None:
+    schema = pa.schema([("k", pa.int64())])
+    values = np.arange(2000 * tasks)
+    ids = partition_ids([Vector(pa.int64(), pa.array(values))], len(values), tasks)
+    batch = Batch(schema, (pa.array(values[ids == 7]),), int((ids == 7).sum()))
+    with SpillDirectory(Metrics()) as spill:
+        for level in range(3):
+            files = spill.partitions(schema)
+            scatter(batch, [batch.vector(0)], files, level)
+            assert max(file.rows for file in files) < max(batch.num_rows / 4, 8)
+            batch = concat(schema, list(max(files, key=lambda file: file.rows).read()))
 
 
 def test_slots_hold_row_numbers_past_32_bits():

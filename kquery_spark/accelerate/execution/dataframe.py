@@ -22,7 +22,6 @@ from typing_extensions import override
 from kquery_spark.accelerate.execution.execution import Execution
 from kquery_spark.spark_bridge.frames.lazy_dataframe import LazyDataFrame
 from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table, to_arrow
-from kquery_spark.spark_bridge.session.bypass import bypass
 
 
 class EngineFrame(LazyDataFrame):
@@ -84,15 +83,11 @@ class EngineFrame(LazyDataFrame):
     @property
     @override
     def write(self) -> DataFrameWriter:
-        with bypass():
-            frame = self._kquery.frame_to_write()
-        return self._kquery.write_source().writer(frame)
+        return self._kquery.write_source().writer()
 
     @override
     def writeTo(self, table: str) -> DataFrameWriterV2:
-        with bypass():
-            frame = self._kquery.frame_to_write()
-        return self._kquery.write_source().table_writer(frame, table)
+        return self._kquery.write_source().table_writer(table)
 
 
 def execution_of(frame: DataFrame) -> Execution | None:

@@ -25,6 +25,7 @@ from kquery_spark.runtime.executor import Executor
 from kquery_spark.runtime.spark.executor import SparkExecutor
 from kquery_spark.spark_bridge.frames.lazy_dataframe import FrameRows, as_classic_frame
 from kquery_spark.spark_bridge.session.bridge import is_stopped
+from kquery_spark.spark_bridge.session.bypass import bypass
 from kquery_spark.spark_bridge.ui.job_descriptions import job_description
 
 R = TypeVar("R")
@@ -211,8 +212,14 @@ class Execution(FrameRows):
         return with_sources(self.frame(), self.original)
 
     def write_source(self) -> WriteSource:
-        """Return the sources of a write's rows. Call it after ``frame_to_write``, which may plan the query again."""
-        return WriteSource(self.original, self.files(), self.rescue, self.write)
+        """Return the source of the rows of writes."""
+        return WriteSource(self.original, self._rows_to_write, self.rescue, self.write)
+
+    def _rows_to_write(self) -> tuple[DataFrame, list[str]]:
+        """Return the DataFrame to write and the files that the engine reads for it."""
+        with bypass():
+            frame = self.frame_to_write()
+        return frame, self.files()  # in this order, because the query may be planned again
 
     def files(self) -> list[str]:
         """Return the paths of the files that the engine reads."""

@@ -46,37 +46,44 @@ def with_sources(plain: DataFrame, original: DataFrame) -> DataFrame:
 class WriteSource:
     """Where the rows of a write come from.
 
-    original: the query as Spark alone runs it. files: the files that the engine reads. may_run_again: True if Spark may run
-    a write again after a failure that left nothing behind. attempt: calls its first function and, if the engine fails, its
-    second one.
+    original: the query as Spark alone runs it. rows: returns the engine's DataFrame and the files that it reads; it plans
+    the query again if tables have changed. may_run_again: True if Spark may run a write again after a failure that left
+    nothing behind. attempt: calls its first function and, if the engine fails, its second one.
     """
 
     original: DataFrame
-    files: Sequence[str]
+    rows: Callable[[], tuple[DataFrame, Sequence[str]]]
     may_run_again: bool
     attempt: Callable[[Callable[[], Any], Callable[[], Any] | None], Any]
 
-    def writer(self, frame: DataFrame) -> DataFrameWriter:
-        """Return a writer for the engine's ``frame``. If a write overwrites its own input, Spark computes the rows.
+    def writer(self) -> DataFrameWriter:
+        """Return a writer of the engine's rows. If a write overwrites its own input, Spark computes the rows.
 
         In such a write, Spark deletes the files of the directory before the engine's tasks would read them. Without the
         engine, Spark may have shuffled the rows before that, or it fails, too. Either way the rows are those of Spark.
-        """
-        return InterceptedWriter(frame, partial(_write, self))
 
-    def table_writer(self, frame: DataFrame, table: str) -> DataFrameWriterV2:
+        The writer belongs to ``original`` until a write begins, and then its settings are passed on to the engine's
+        DataFrame. Like Spark, which plans the query in each write, the engine so reads what was inserted since ``.write``.
+        """
+        return InterceptedWriter(self.original, partial(_write, self))
+
+    def table_writer(self, table: str) -> DataFrameWriterV2:
         """Return a writer for ``frame.writeTo(table)``."""
-        return InterceptedTableWriter(frame, table, partial(_write, self))
+        return InterceptedTableWriter(self.original, table, partial(_write, self))
 
 
 def _write(source: WriteSource, write: Write) -> Any:
     spark, path = source.original.sparkSession, _path(write)
-    if path is not None and write.mode == "overwrite" and contains_any(path, source.files):
+    frame, files = source.rows()
+    if path is not None and write.mode == "overwrite" and contains_any(path, files):
         return write.run_for(source.original)
+
+    def run() -> Any:
+        return write.run_for(frame)
 
     written = _format(spark, write) if source.may_run_again else None
     if written is None or not cleans_up_after_failure(spark, written, write.mode):
-        return source.attempt(write.run, None)
+        return source.attempt(run, None)
 
     def run_on_spark() -> Any:
         is_transactional = written.lower() in TRANSACTIONAL_FORMATS
@@ -84,7 +91,7 @@ def _write(source: WriteSource, write: Write) -> Any:
             remove_empty(spark, path)  # errorifexists and ignore would find the directory of the failed write
         return write.run_for(source.original)
 
-    return source.attempt(write.run, run_on_spark)
+    return source.attempt(run, run_on_spark)
 
 
 def _path(write: Write) -> str | None:

@@ -196,7 +196,7 @@ class Aggregation:
         States are merged when the unmerged ones have more than twice the rows of the merged ones. Even if merging reduces
         nothing, the merged rows then triple each time (2, 6, 18 million), so a state takes part in few merges. If the merged
         states still exceed half of the limit, they are moved to the partitions. A partition that is too large is divided
-        again by other bits of the hash (``level``).
+        again by another hash (``level``).
         """
         with SpillDirectory(metrics) as spill:
             spilled = HashPartitions(spill, self._schema, self._keys_of, level)

@@ -16,7 +16,7 @@ from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, Reduction, register_accumulator
 from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Data, Vector, slots, validity
+from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, slots, validity
 
 
 class Count(Accumulator):
@@ -101,9 +101,7 @@ class Sum(Accumulator):
         if t.is_interval(out):
             return pc.if_else(empty, pa.scalar(None, out), _interval_sums(total, out))
         if out == t.LONG:
-            if not total.is_narrow:
-                return self._past_long(total, empty, context)
-            return pc.if_else(empty, pa.scalar(None, t.LONG), total.data)
+            return pc.if_else(empty, pa.scalar(None, t.LONG), _long_sums(total, context))
         # A NULL sum of a group with values is an overflow of 38 digits; a NULL sum without values is a regular result.
         if (
             pc.any(pc.and_(pc.is_null(total.data), pc.invert(empty))).as_py()
@@ -115,27 +113,51 @@ class Sum(Accumulator):
             return dk.check_range(data, context)
         return dk.to_wide(Vector(total.dtype, data), context)
 
-    def _past_long(self, total: Vector, empty: pa.Array, context: CallContext) -> Data:
-        if context.mode is EvalMode.ANSI:
-            raise overflow(context.dtype)
-        as_long = _long_or_null if context.mode is EvalMode.TRY else _wrapped_around
-        sums = [None if v is None else as_long(int(v)) for v in total.plain().to_pylist()]
-        return pc.if_else(empty, pa.scalar(None, t.LONG), pa.array(sums, t.LONG))
+
+def _low_words(total: Vector) -> tuple[pa.Array, pa.Array | None]:
+    """Return the lower 64 bits of 128-bit sums, and the mask of sums that they equal (None: all sums).
+
+    A narrow vector has only such sums. A wide one may have only such sums, too: -2^63 is never narrow.
+    """
+    if total.is_narrow:
+        return total.data, None
+    low, high = decimal_words(total.data).T
+    valid = validity(total.data)
+    fits = high == (low >> 63)
+    if valid is not None:
+        fits |= ~valid
+    sums = pa.array(np.ascontiguousarray(low), mask=None if valid is None else ~valid)
+    return sums, None if fits.all() else pa.array(fits)
+
+
+def _long_sums(total: Vector, context: CallContext) -> pa.Array:
+    """Convert sums to bigint. A sum outside of its range is an error, NULL (``try_sum``), or wraps around."""
+    sums, fits = _low_words(total)
+    if fits is None or context.mode is EvalMode.LEGACY:
+        return sums  # the lower 64 bits are what is left of a sum that wraps around
+    if context.mode is EvalMode.ANSI:
+        raise overflow(context.dtype)
+    return pc.if_else(fits, sums, pa.scalar(None, t.LONG))
 
 
 def _interval_sums(total: Vector, dtype: pa.DataType) -> pa.Array:
     """Convert sums of months or microseconds to intervals. Raises for an interval that is too long."""
-    if not total.is_narrow:
+    sums, fits = _low_words(total)
+    if fits is not None:
         raise overflow(dtype)
-    return as_intervals(total.data, dtype, overflow(dtype))
+    return as_intervals(sums, dtype, overflow(dtype))
 
 
-def _long_or_null(value: int) -> int | None:
-    return value if -(2**63) <= value < 2**63 else None
+def _rounded_quotients(values: Int64s, divisors: Int64s) -> Int64s:
+    """Return integer quotients, rounded half away from zero. The divisors are positive; values can be -2^63.
 
-
-def _wrapped_around(value: int) -> int:
-    return (value + 2**63) % 2**64 - 2**63
+    ``np.divmod`` rounds down, so -7 / 2 is -4 and a rest of 1. A rest of half of the divisor is rounded up for positive
+    values only: -3.5 becomes -4, and 3.5 becomes 4.
+    """
+    quotients, rests = np.divmod(values, divisors)
+    missing = divisors - rests
+    up: Int64s = quotients + ((rests > missing) | ((rests == missing) & (values >= 0)))
+    return up
 
 
 class Average(Sum):
@@ -163,10 +185,9 @@ class Average(Sum):
             sums = total.data if total.dtype == t.DOUBLE else _as_double(total)
             divisor = pc.if_else(empty, pa.scalar(None, t.LONG), counts.data).cast(t.DOUBLE)
             return pc.divide(sums, divisor)
-        # Intervals are integers, whose average is rounded half up.
         if t.is_interval(context.dtype):
             sums = slots(_interval_sums(total, context.dtype))
-            shares = dk.div_half_up(sums, np.maximum(np.asarray(counts.data), 1))
+            shares = _rounded_quotients(sums, np.maximum(slots(counts.data), 1))
             return pc.if_else(empty, pa.scalar(None, t.LONG), pa.array(shares)).view(context.dtype)
         divisor = Vector(pa.decimal128(20, 0), pc.if_else(empty, pa.scalar(None, t.LONG), counts.data))
         if (

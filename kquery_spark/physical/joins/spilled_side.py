@@ -1,8 +1,8 @@
 """An input of a join on disk: in hash partitions of its keys, or in chunks if the join has no keys.
 
 If the build side does not fit into memory, both sides are written to hash partitions. Matching rows are in partitions of
-the same number, so the partitions are joined one by one. A partition that is still too large is divided again, with other
-bits of the hash (the next ``level``).
+the same number, so the partitions are joined one by one. A partition that is still too large is divided again, by the
+hash of the next ``level``.
 """
 
 from __future__ import annotations

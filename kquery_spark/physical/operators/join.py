@@ -167,13 +167,13 @@ class JoinExec(BinaryExec):
     ) -> Iterator[Batch]:
         """Join a spilled build side partition by partition (a Grace hash join).
 
-        1. Write the probe rows to partitions with the same hash bits as the build rows, so that rows with equal keys are
+        1. Write the probe rows to partitions by the same hash as the build rows, so that rows with equal keys are
            in the partition of the same number on both sides.
         2. Join each pair of partitions in memory. NULL-aware joins depend on the whole build side, so its facts (it has
            rows, it has a NULL key) are passed to the join of every partition.
-        3. If the build rows of a partition are still too large, divide the pair again by other bits of the hash
-           (``_divide_again``). A partition with all build rows cannot get smaller: its rows have one key, or the hash bits
-           do not separate them. Then, and at the deepest level, it is joined in memory despite its size.
+        3. If the build rows of a partition are still too large, divide the pair again by another hash
+           (``_divide_again``). A partition with all build rows cannot get smaller: its rows have one key, or the hash
+           does not separate them. Then, and at the deepest level, it is joined in memory despite its size.
 
         schema: the schema of the probe rows.
         """
@@ -202,7 +202,7 @@ class JoinExec(BinaryExec):
         schema: pa.Schema,
         task: TaskContext,
     ) -> Iterator[Batch]:
-        """Join a partition whose build rows exceed the memory budget, by partitions of the next level of hash bits."""
+        """Join a partition whose build rows exceed the memory budget, by partitions of the next level."""
         with SpillDirectory(task.metrics_of(self)) as spill:
             side = SpilledSide(spill, built.schema, self._side_keys(build=True), built.level + 1)
             for batch in build_file.read():

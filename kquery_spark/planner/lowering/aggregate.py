@@ -8,10 +8,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from kquery_spark.expr import Named
-from kquery_spark.logical import Aggregate
+from kquery_spark.logical import Aggregate, Projection
 from kquery_spark.physical.grouping.key_values import check_key_type
 from kquery_spark.physical.operators import (
     AggregateExec,
@@ -29,6 +31,7 @@ from kquery_spark.planner.distribution import (
 )
 from kquery_spark.planner.grouping_sets import grouping_levels
 from kquery_spark.planner.lowering.registry import lowers
+from kquery_spark.planner.lowering.rows import with_projection
 
 if TYPE_CHECKING:
     from kquery_spark.planner.planner import Planner
@@ -46,10 +49,38 @@ def lower_aggregate(planner: Planner, plan: Aggregate) -> DistributedPlan:
     """
     lowered = planner.aggregated.get(plan)
     if lowered is None:
-        lowered = _lower_once(planner, plan)
+        distinct_names = _with_distinct_key_names(plan)
+        lowered = _lower_once(planner, distinct_names)
+        if distinct_names is not plan:
+            lowered = with_projection(lowered, _with_original_names(distinct_names, plan))
         if all(isinstance(leaf, ExchangeExec) for leaf in stage_leaves(lowered.plan)):
             planner.aggregated[plan] = lowered
     return lowered
+
+
+def _with_distinct_key_names(plan: Aggregate) -> Aggregate:
+    """Return the plan with new names for all keys if one of them can have the name of an internal column.
+
+    Keys share a schema with the state columns of the aggregates (``x.0`` and ``x.1`` for ``sum(v) AS x``) and with the
+    columns of an Expand (``__set`` and the others of ``planner.distinct``). Operators look up keys by name, so a key
+    `x.0` would be mistaken for a sum.
+    """
+    states = tuple(f"{aggregate.name}." for aggregate in plan.aggregates)
+    if not any(key.name.startswith((*states, "__")) for key in plan.keys):
+        return plan
+    used = {aggregate.name for aggregate in plan.aggregates}
+    # A new name has no dot, so it is not the name of a state.
+    names = (name for name in map("__key_{}".format, count()) if name not in used)
+    return replace(
+        plan, keys=tuple(replace(key, name=name) for key, name in zip(plan.keys, names, strict=False))
+    )
+
+
+def _with_original_names(renamed: Aggregate, plan: Aggregate) -> Projection:
+    """Return the projection that gives the columns of the renamed plan the names of the original one."""
+    outputs = (*renamed.keys, *renamed.aggregates)
+    names = (e.name for e in (*plan.keys, *plan.aggregates))
+    return Projection(renamed, tuple(Named(e.column, name) for e, name in zip(outputs, names, strict=True)))
 
 
 def _lower_once(planner: Planner, plan: Aggregate) -> DistributedPlan:

@@ -25,15 +25,10 @@ class Write:
     method: str
     arguments: tuple[Any, ...]
     settings: tuple[tuple[str, tuple[Any, ...]], ...]
-    writer: Any
     table: str | None = None
 
-    def run(self) -> Any:
-        """Write the rows of the writer's own DataFrame."""
-        return getattr(self.writer, self.method)(*self.arguments)
-
     def run_for(self, frame: DataFrame) -> Any:
-        """Write the rows of another DataFrame with the same settings."""
+        """Write the rows of a DataFrame with these settings."""
         writer: Any = frame._jdf.write() if self.table is None else frame._jdf.writeTo(self.table)
         for name, values in self.settings:
             writer = getattr(writer, name)(*values)
@@ -78,7 +73,7 @@ class InterceptedTableWriter(DataFrameWriterV2):
 
 
 class _JvmWriter:
-    """Spark's writer, as PySpark calls it; records the settings."""
+    """Spark's writer, as PySpark calls it. It checks the settings, which are recorded."""
 
     def __init__(self, writer: Any, begin: Callable[[Write], Any], table: str | None = None) -> None:
         self._writer = writer
@@ -92,6 +87,6 @@ class _JvmWriter:
                 self._writer = getattr(self._writer, name)(*args)
                 self._set.append((name, args))
                 return self
-            return self._begin(Write(name, args, tuple(self._set), self._writer, self._table))
+            return self._begin(Write(name, args, tuple(self._set), self._table))
 
         return call

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kquery_spark.cached_property import cached_property
@@ -48,6 +48,13 @@ class Jvm(JvmFunctions):
             for text in strings:
                 array_list.add(text)
             self._functions[key] = array_list
+        return array_list
+
+    def list_of_objects(self, objects: Iterable[Any]) -> Any:
+        """Create a ``java.util.ArrayList`` of JVM objects. It is not cached, so it does not keep them alive."""
+        array_list = self.new("java.util.ArrayList")
+        for item in objects:
+            array_list.add(item)
         return array_list
 
     def new_list(self, strings: Sequence[str]) -> Any:

@@ -195,6 +195,6 @@ class SparkPlans:
             self._jvm.java_list(includes),
             interpreter.executable,
             context.pythonVer,
-            self._jvm.java_list([*shared, *(self._broadcasts[variable] for variable in broadcasts)]),
+            self._jvm.list_of_objects([*shared, *(self._broadcasts[variable] for variable in broadcasts)]),
             context._javaAccumulator,
         )

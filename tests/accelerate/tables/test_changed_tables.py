@@ -70,6 +70,24 @@ def test_an_action_reads_what_was_inserted_before_it(spark, table, numbers):
     spark.catalog.dropTempView("changed_v")
 
 
+def test_a_writer_reads_what_was_inserted_after_it_was_made(spark, tmp_path, table, numbers):
+    table("changed_w", numbers)
+    query = spark.table("changed_w").groupBy("k").count()
+    writers = {"spark": query.write, "engine": fast(query).write}
+    for k in (99, 100):  # a writer may be used again
+        spark.sql(f"INSERT INTO changed_w VALUES (1000, {k})")
+        written = {}
+        for name, writer in writers.items():
+            writer.mode("overwrite").parquet(str(tmp_path / name))
+            written[name] = rows(spark.read.parquet(str(tmp_path / name)))
+        assert written["engine"] == written["spark"]
+        assert (99, 1) in written["spark"]
+    for name, writer in writers.items():
+        table(f"changed_by_{name}", query.where("false"))
+        writer.insertInto(f"changed_by_{name}")
+    assert rows(spark.table("changed_by_engine")) == rows(spark.table("changed_by_spark"))
+
+
 def test_a_table_in_a_subquery_is_one_too(spark, tmp_path, table, numbers):
     table("changed_q", numbers.where("id < 3"))
     numbers.write.parquet(str(tmp_path / "plain"))
