@@ -182,7 +182,7 @@ class _FilteringReader:
             reads = (
                 ((split, self._rows_to_read(split)) for split in fetched)
                 if is_remote
-                else self._joined(splits)
+                else self._join_splits(splits)
             )
             for split, rows in reads:
                 check_run()
@@ -191,7 +191,7 @@ class _FilteringReader:
                     for _ in split.pieces if self._source.divisible else (split,):
                         control.count_split()
 
-    def _joined(self, splits: Sequence[Split]) -> Iterator[tuple[Split, Int64s | None]]:
+    def _join_splits(self, splits: Sequence[Split]) -> Iterator[tuple[Split, Int64s | None]]:
         """Join adjacent splits, and yield each with the rows that statistics do not exclude (None: all rows).
 
         A split is read alone if statistics exclude some of its rows. The number of splits that are joined starts with one

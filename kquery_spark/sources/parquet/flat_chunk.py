@@ -177,7 +177,7 @@ def flat_chunk(
     )
 
 
-def joined(chunks: Sequence[FlatChunk]) -> FlatChunk:
+def join_chunks(chunks: Sequence[FlatChunk]) -> FlatChunk:
     """Describe adjacent chunks of a column, which have the same kind, as one chunk."""
     first = chunks[0]
     if len(chunks) == 1:
