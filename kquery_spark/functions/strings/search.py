@@ -189,7 +189,7 @@ register(
         "StringLocate",
         (_S, _S, _I),
         (2, 3),
-        nullable=Nullability.ANY_ARGUMENT,
+        nullable=Nullability.FIRST_TWO_ARGUMENTS,
         evaluates=(2, 0, 1),
         aliases=("position",),
         calls=CallForm(columns=(1,), adds=(2, ", 1")),
