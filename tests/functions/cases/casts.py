@@ -24,7 +24,7 @@ def _modes(source: Arg, target: object, **options: object) -> list[Case]:
 
 CASES: list[Case] = []
 for source in (*NUMERIC, v.BOOLS):
-    for target in TARGETS:
+    for target in (*TARGETS, *((t.decimal(1, 0), t.decimal(2, 2)) if source is v.BOOLS else ())):
         if source.dtype != target:
             printed = {t.FLOAT: v.PRINTED_FLOATS, t.DOUBLE: v.PRINTED_DOUBLES}.get(source.dtype, source)
             CASES += _modes(printed if t.is_decimal(target) else source, target)
