@@ -5,14 +5,17 @@ from __future__ import annotations
 import random
 import re
 import time
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
 
 import kquery_spark as kq
 from kquery_spark.errors import ExecutionError, SqlError, Unsupported
+from kquery_spark.functions.json.paths import parse_path
 from kquery_spark.functions.strings.like import _like_string
 from kquery_spark.functions.strings.patterns import translate
+from kquery_spark.functions.variant.paths import parse_variant_path
 from kquery_spark.physical.expr import Program
 from kquery_spark.run_control import RunCancelled, RunControl
 from kquery_spark.types.batch import Batch
@@ -142,3 +145,14 @@ def test_functions_of_lambdas_are_cancelled_between_calls_of_the_lambda() -> Non
     control.cancel("for a test")
     with pytest.raises(RunCancelled):
         control.controlled(program.run)(batch)
+
+
+@pytest.mark.parametrize("parse", [parse_path, parse_variant_path])
+def test_indexes_with_thousands_of_digits_raise_no_errors_of_python(
+    parse: Callable[[str], tuple[str | int, ...] | None],
+) -> None:
+    assert parse(f"$[{'0' * 5000}]") == (0,)
+    assert parse(f"$[{'0' * 5000}2147483647].a") == (2147483647, "a")
+    for digits in ("2147483648", "9" * 5000):
+        with pytest.raises(Unsupported):
+            parse(f"$[{digits}]")
