@@ -156,3 +156,21 @@ def test_indexes_with_thousands_of_digits_raise_no_errors_of_python(
     for digits in ("2147483648", "9" * 5000):
         with pytest.raises(Unsupported):
             parse(f"$[{digits}]")
+
+
+def test_base_64_is_decoded_in_linear_time() -> None:
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"s": ["QUJD" * 500_000, None]}))
+    start = time.process_time()
+    decoded = context.sql(
+        "SELECT octet_length(unbase64(s)) AS n, hex(unbase64(right(s, 4))) AS r FROM t"
+    ).to_arrow()
+    assert decoded.to_pydict() == {"n": [1_500_000, None], "r": ["414243", None]}
+    assert time.process_time() - start < 5
+
+
+def test_sort_array_declines_an_order_that_is_not_a_constant() -> None:
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"a": [[2, 1]], "is_ascending": [True]}))
+    with pytest.raises(Unsupported, match="in an order that is not a constant"):
+        context.sql("SELECT sort_array(a, is_ascending) AS x FROM t").to_arrow()
