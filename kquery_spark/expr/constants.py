@@ -11,6 +11,7 @@ from kquery_spark.expr.nodes import Call, Case, Cast, Expr, InList, Literal
 from kquery_spark.functions import casts
 from kquery_spark.functions.calling import call
 from kquery_spark.functions.math import decimal_kernels as dk
+from kquery_spark.functions.nullability import Nullability
 from kquery_spark.functions.registry import Branching, CallContext, EvalMode, Function, function
 from kquery_spark.functions.sql_form import Logic
 from kquery_spark.types import names as t
@@ -85,7 +86,8 @@ def _evaluate(expr: Expr) -> Vector:
 def _call(expr: Call) -> Vector:
     """Evaluate a call. Spark does not evaluate the arguments after the first NULL, whose errors must not be raised.
 
-    Outside of ANSI mode, neither does it evaluate ``x`` in ``x / 0``.
+    Outside of ANSI mode, neither does it evaluate ``x`` in ``x / 0``. A NULL decides the result, except for a NULL after
+    FIRST_TWO_ARGUMENTS, such as the start of ``locate``: then the kernel runs with NULL for the remaining arguments.
     """
     entry, values = expr.entry, dict[int, Vector]()
     order = entry.evaluation_order(len(expr.args))
@@ -94,7 +96,10 @@ def _call(expr: Call) -> Vector:
         value = values[position] = _evaluate(expr.args[position])
         is_zero_divisor = stops_at_zero and position != order[-1] and value.data.as_py() == 0
         if is_zero_divisor or not value.data.is_valid:
-            return literal_vector(Literal(None, expr.dtype))
+            if entry.nullable is not Nullability.FIRST_TWO_ARGUMENTS or position < 2:
+                return literal_vector(Literal(None, expr.dtype))
+            values |= {i: literal_vector(Literal(None, expr.args[i].dtype)) for i in order if i not in values}
+            break
     arguments = [values[i] if i in values else _evaluate(a) for i, a in enumerate(expr.args)]
     return call(entry, arguments, CallContext(expr.dtype, expr.mode, expr.tz, 1))
 

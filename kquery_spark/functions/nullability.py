@@ -8,11 +8,13 @@ from enum import Enum
 class Nullability(Enum):
     """When the result of a call is NULL.
 
-    The rules that name arguments are exact: the result is NULL in these cases and in no other, apart from errors that a
-    mode turns into NULL.
+    The rules that name arguments say when the result can be NULL, apart from errors that a mode turns into NULL.
+    ANY_ARGUMENT is exact: a NULL in any argument makes the result NULL. Of FIRST_TWO_ARGUMENTS, a later argument can decide
+    the result instead: ``locate(NULL, NULL, NULL)`` is 0.
     """
 
     ANY_ARGUMENT = "any argument is NULL"
+    SOME_ARGUMENT = "an argument is NULL on which the row's result depends"
     ALL_ARGUMENTS = "all arguments are NULL"
     FIRST_ARGUMENT = "the first argument is NULL"
     FIRST_TWO_ARGUMENTS = "one of the first two arguments is NULL"

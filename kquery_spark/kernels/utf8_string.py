@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 
+from kquery_spark.kernels.edit_distance import edit_distance
 from kquery_spark.kernels.utf8 import java_string
 from kquery_spark.types.units import INT32_MAX
 
@@ -213,16 +214,11 @@ def find_in_set(value: bytes, members: bytes) -> int:
 
 
 def levenshtein(first: bytes, second: bytes) -> int:
-    """LEVENSHTEIN distance in characters, by the usual dynamic program with one row of the matrix."""
+    """LEVENSHTEIN distance in characters."""
     ours, theirs = _characters(first), _characters(second)
     _check_comparable(first, ours, theirs)
     _check_comparable(second, theirs, ours)
-    row = list(range(len(theirs) + 1))
-    for i, a in enumerate(ours, 1):
-        corner, row[0] = row[0], i
-        for j, b in enumerate(theirs, 1):
-            corner, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, corner + (a != b))
-    return row[-1]
+    return edit_distance(*([int.from_bytes(c, "big") for c in side] for side in (ours, theirs)))
 
 
 def _characters(value: bytes) -> list[bytes]:

@@ -5,17 +5,25 @@ from __future__ import annotations
 import random
 import re
 import time
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
 
 import kquery_spark as kq
 from kquery_spark.errors import ExecutionError, SqlError, Unsupported
+from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.json.paths import parse_path
+from kquery_spark.functions.registry import CallContext
 from kquery_spark.functions.strings.like import _like_string
 from kquery_spark.functions.strings.patterns import translate
+from kquery_spark.functions.variant.paths import parse_variant_path
+from kquery_spark.kernels.edit_distance import _by_cells, edit_distance
 from kquery_spark.physical.expr import Program
 from kquery_spark.run_control import RunCancelled, RunControl
+from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
+from kquery_spark.types.vector import Vector
 
 
 @pytest.mark.parametrize(
@@ -142,3 +150,60 @@ def test_functions_of_lambdas_are_cancelled_between_calls_of_the_lambda() -> Non
     control.cancel("for a test")
     with pytest.raises(RunCancelled):
         control.controlled(program.run)(batch)
+
+
+@pytest.mark.parametrize("parse", [parse_path, parse_variant_path])
+def test_indexes_with_thousands_of_digits_raise_no_errors_of_python(
+    parse: Callable[[str], tuple[str | int, ...] | None],
+) -> None:
+    assert parse(f"$[{'0' * 5000}]") == (0,)
+    assert parse(f"$[{'0' * 5000}2147483647].a") == (2147483647, "a")
+    for digits in ("2147483648", "9" * 5000):
+        with pytest.raises(Unsupported):
+            parse(f"$[{digits}]")
+
+
+def test_base_64_is_decoded_in_linear_time() -> None:
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"s": ["QUJD" * 500_000, None]}))
+    start = time.process_time()
+    decoded = context.sql(
+        "SELECT octet_length(unbase64(s)) AS n, hex(unbase64(right(s, 4))) AS r FROM t"
+    ).to_arrow()
+    assert decoded.to_pydict() == {"n": [1_500_000, None], "r": ["414243", None]}
+    assert time.process_time() - start < 5
+
+
+def test_sort_array_declines_an_order_that_is_not_a_constant() -> None:
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"a": [[2, 1]], "is_ascending": [True]}))
+    with pytest.raises(Unsupported, match="in an order that is not a constant"):
+        context.sql("SELECT sort_array(a, is_ascending) AS x FROM t").to_arrow()
+
+
+def test_functions_of_distinct_values_are_cancelled_between_values() -> None:
+    control, seen = RunControl(), []
+
+    def evaluate(value: int) -> int:
+        seen.append(value)
+        control.cancel("for a test")
+        return value
+
+    column, context = Vector(t.LONG, pa.array(range(10_000))), CallContext(t.LONG, num_rows=10_000)
+    with pytest.raises(RunCancelled):
+        control.controlled(per_distinct)(evaluate, [column], context)
+    assert len(seen) < 100
+
+
+def test_the_distance_of_long_strings_takes_less_than_a_second_and_is_cancelled() -> None:
+    chance = random.Random(3)
+    for _ in range(500):
+        left, right = ([chance.randrange(3) for _ in range(chance.randrange(80))] for _ in "ab")
+        assert edit_distance(left, right) == _by_cells(left, right) == edit_distance(right, left)
+    start = time.process_time()
+    assert edit_distance(range(3000), range(1, 3001)) == 2
+    assert time.process_time() - start < 1
+    control = RunControl()
+    control.cancel("for a test")
+    with pytest.raises(RunCancelled):
+        control.controlled(edit_distance)(range(3000), range(3000))

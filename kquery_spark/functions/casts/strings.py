@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import decimal
+import math
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -100,7 +102,9 @@ def _string_int(vector: Vector, context: CallContext) -> Data:
 
 
 _FLOAT = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
-_HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[fFdD]?")
+_HEX_FLOAT = re.compile(
+    r"([+-]?)0[xX](?=\.?[0-9a-fA-F])([0-9a-fA-F]*)\.?([0-9a-fA-F]*)[pP]([+-]?[0-9]+)[fFdD]?"
+)
 _SPECIAL = {
     "inf": np.inf,
     "+inf": np.inf,
@@ -110,6 +114,30 @@ _SPECIAL = {
     "-infinity": -np.inf,
     "nan": np.nan,
 }
+
+
+def _parse_hexadecimal(match: re.Match[str], dtype: pa.DataType) -> float:
+    """Parse a number such as ``0x1.8p3`` to a double; for floats, to one that rounds to the float of the exact number.
+
+    The nearest double may lie halfway between two floats although the exact number does not. For example,
+    ``0x1.000001000000001p0`` is more than 1 + 2^-24, but its double is not, so rounding the double to a float would give 1.
+    To avoid this, an inexact double is replaced by the one with an odd last bit next to the exact number.
+    """
+    sign, whole, fraction, exponent = match.groups()
+    try:
+        number = float.fromhex(match[0].rstrip("fFdD"))
+    except OverflowError:
+        number = -math.inf if sign == "-" else math.inf
+    if dtype != t.FLOAT or number == 0 or math.isinf(number):
+        return number
+    # The double is neither 0 nor infinite, so the exponent is small in comparison with the number of digits.
+    # It may have thousands of zeros in front, for which int() raises an error.
+    power = int(decimal.Decimal(exponent)) - 4 * len(fraction)
+    exact = int(whole + fraction, 16) * Fraction(2) ** power
+    size = abs(number)
+    if exact != size and not np.float64(size).view(np.int64) & 1:
+        size = math.nextafter(size, math.inf if exact > size else 0)
+    return math.copysign(size, number)
 
 
 @cast_rule("string", "fractional")
@@ -122,17 +150,29 @@ def _string_float(vector: Vector, context: CallContext) -> Data:
                     -1 if text[0] == "-" else 1
                 )
             return float(pa.scalar(text.rstrip("fFdD")).cast(context.dtype).as_py())
-        if _HEX_FLOAT.fullmatch(text):
-            try:
-                return float.fromhex(text.rstrip("fFdD"))
-            except OverflowError:
-                return -np.inf if text[0] == "-" else np.inf
+        hexadecimal = _HEX_FLOAT.fullmatch(text)
+        if hexadecimal is not None:
+            return _parse_hexadecimal(hexadecimal, context.dtype)
         return _SPECIAL.get(text.lower())
 
     return parse(vector, context, r"\A-?[0-9]{1,30}(\.[0-9]{1,30})?\z", lambda a: a.cast(context.dtype), slow)
 
 
-_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?(?P<decimals>\d*)|\.(?P<fraction>\d+))(?:[eE](?P<exponent>[+-]?\d+))?")
+_MAX_SCALE = 2**31 - 1
+
+
+def _has_java_scale(match: re.Match[str]) -> bool:
+    """Return whether the exponent and the scale of a decimal string are integers of 32 bits, as in Java."""
+    if match["exponent"] is None:
+        return True
+    sign, digits = match["exponent"][:1], match["exponent"].lstrip("+-")
+    first = next((i for i, digit in enumerate(digits) if int(digit)), len(digits) - 1)
+    if len(digits) - first > len(str(_MAX_SCALE)):  # Python does not convert strings of thousands of digits
+        return False
+    exponent = int(digits[first:]) * (-1 if sign == "-" else 1)
+    scale = len(match["decimals"] or match["fraction"] or "") - exponent
+    return exponent <= _MAX_SCALE and -_MAX_SCALE - 1 <= scale <= _MAX_SCALE
 
 
 @cast_rule("string", "decimal")
@@ -145,10 +185,10 @@ def _string_decimal(vector: Vector, context: CallContext) -> Data:
 
     def slow(value: str) -> decimal.Decimal | None:
         text = value.strip(_JAVA_TRIM)
-        if not _DECIMAL.fullmatch(text) or max(text) > "\uffff":  # Java parses digits by 16-bit characters
+        match = _DECIMAL.fullmatch(text)
+        if match is None or max(text) > "\uffff":  # Java parses digits by 16-bit characters
             return None
-        exponent = re.search(r"[eE]([+-]?\d+)", text)
-        if exponent and abs(int(exponent[1])) > 2**31 - 1:
+        if not _has_java_scale(match):
             return None
         with decimal.localcontext(decimal.Context(prec=500, Emax=10**15, Emin=-(10**15))):
             number = decimal.Decimal(text)

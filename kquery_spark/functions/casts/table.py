@@ -210,10 +210,10 @@ def _may_lose(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _may_exceed_decimal(source: pa.DataType, target: pa.DataType) -> bool:
-    if source == t.BOOL:
-        return False
     if t.is_fractional(source) or source == t.TIME:
         return True
+    if source == t.BOOL:
+        return _whole_digits(target) < 1
     return not (_holds_all(source, target) or _fits_digits(source, target))
 
 

@@ -207,6 +207,7 @@ register(
         _FLOATING,
         catalyst=("NaNvl",),
         arity=(2, 2),
+        nullable=Nullability.SOME_ARGUMENT,
         lazy=True,
         branching=Branching.IF_NAN,
         calls=TWO_COLUMNS,

@@ -10,12 +10,13 @@ import pyarrow as pa
 
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels.integer_order import runs
-from kquery_spark.run_control import bounding_control
+from kquery_spark.run_control import bounding_control, check_run
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 _UNCHECKED_STRING_BYTES = 1 << 18
+_CHECKED_ROWS = 64  # distinct combinations between two checks whether the run is cancelled; some functions take milliseconds
 _MAX_CODES = 2**62  # up to this number of possible combinations, combined indices fit into int64
 
 
@@ -72,7 +73,7 @@ def per_distinct(
     same = runs(codes.take(rows))
     firsts = rows.take(same.firsts)
     arguments = [_values_of_rows(table, indices, firsts) for table, indices in columns]
-    results = list(_reserve_results(fn(*row) for row in zip(*arguments, strict=True)))
+    results = list(_checked_results(fn(*row) for row in zip(*arguments, strict=True)))
     result_indices = np.zeros(length, np.int64)
     result_indices[present] = same.ids()
     array = _from_values(results, dtype)
@@ -85,22 +86,18 @@ def _values_of_rows(table: list[Any], indices: Int64s | None, rows: Int64s) -> l
     return table * len(rows) if indices is None else [table[i] for i in indices.take(rows)]
 
 
-def _reserve_results(results: Iterable[Any]) -> Iterable[Any]:
-    """Return the values unchanged; if the run has a memory limit, reserve their bytes and fail if they exceed it."""
-    control = bounding_control()
-    if control is None:
-        return results
-
-    def counted() -> Iterator[Any]:
-        total = seen = 0
-        for value in results:
+def _checked_results(results: Iterable[Any]) -> Iterator[Any]:
+    """Return the values unchanged. Raises RunStopped if the run is cancelled or exceeds its limit of time or memory."""
+    control, total, seen = bounding_control(), 0, 0
+    for row, value in enumerate(results):
+        if row % _CHECKED_ROWS == 0:
+            check_run()
+        if control is not None:
             total += len(value) if isinstance(value, str | bytes) else 8
             if total - seen > _UNCHECKED_STRING_BYTES:
                 control.reserve(total)
                 seen = total
-            yield value
-
-    return counted()
+        yield value
 
 
 def _keys(array: pa.Array) -> tuple[pa.Array, pa.Array]:

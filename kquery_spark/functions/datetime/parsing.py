@@ -325,10 +325,8 @@ def _unix_timestamp(args: Sequence[Vector], context: CallContext) -> Data:
     """Return seconds since 1970 of a string by a pattern, or of a date or timestamp, for which the pattern is ignored."""
     pattern = _pattern(args)
     n = context.num_rows
-    if pattern is None and args[0].dtype == t.STRING:
-        return pa.nulls(n, t.LONG)
     if args[0].dtype == t.STRING:
-        assert pattern is not None
+        assert pattern is not None  # _check_format declines it
         wall, mask = _parse_strings(args[0].array(n), pattern, context)
         instants = zones.to_instants(wall, context.tz)
     else:
@@ -349,6 +347,13 @@ def _check_pattern_argument(values: Sequence[object]) -> None:
         raise Unsupported("the date format must be a literal")
     if isinstance(values[1], str):
         _pieces(values[1])
+
+
+def _check_format(values: Sequence[object]) -> None:
+    """Raise Unsupported for a NULL format: Spark ignores the format of a date, but a call with a NULL is NULL here."""
+    if len(values) > 1 and values[1] is None:
+        raise Unsupported("a NULL date format is not supported")
+    _check_pattern_argument(values)
 
 
 def _is_string_date_or_timestamp(dtype: pa.DataType) -> bool:
@@ -386,7 +391,7 @@ register(
         parameters=CatalystParameters(ignored=("suggestedFuncOnFail",)),
         arity=(1, 2),
         raises=_ANSI,
-        check_values=_check_pattern_argument,
+        check_values=_check_format,
         coerce=_coerce_argument_types,
         aliases=("to_unix_timestamp",),
         calls=CallForm(adds=(1, _DEFAULT_PATTERN)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import math
 import string
 from collections.abc import Sequence
@@ -34,9 +35,8 @@ from kquery_spark.types.units import INT32_MAX
 from kquery_spark.types.vector import Data, Vector
 
 _LINE_CHARACTERS = 76
-_BASE64 = {
-    ord(c): i for i, c in enumerate(string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/")
-}
+_BASE64 = frozenset((string.ascii_letters + string.digits + "+/").encode())
+_NOT_BASE64 = bytes(byte for byte in range(256) if byte not in _BASE64)
 
 
 def _base64(args: Sequence[Vector], context: CallContext) -> Data:
@@ -59,13 +59,9 @@ def _unbase64(args: Sequence[Vector], context: CallContext) -> Data:
 def _decode_base64(source: bytes) -> bytes:
     """Java's MIME decoder: other characters are skipped, but the end must be right."""
     body, padding, tail = source.partition(b"=")
-    values = [_BASE64[byte] for byte in body if byte in _BASE64]
-    _check_ending(len(values) % 4, padding + tail)
-    bits = 0
-    for value in values:
-        bits = bits << 6 | value
-    size = len(values) * 6 // 8
-    return (bits >> (len(values) * 6 - size * 8)).to_bytes(size, "big")
+    digits = body.translate(None, delete=_NOT_BASE64)
+    _check_ending(len(digits) % 4, padding + tail)
+    return binascii.a2b_base64(digits + b"=" * (-len(digits) % 4))
 
 
 def _check_ending(rest: int, padding: bytes) -> None:
@@ -76,7 +72,7 @@ def _check_ending(rest: int, padding: bytes) -> None:
         padding = padding[2:] if rest == 2 else padding[1:]
     if rest == 1:
         raise _bad_base64("Last unit does not have enough valid bits")
-    if any(byte in _BASE64 or byte == ord("=") for byte in padding):
+    if len(padding.translate(None, delete=_NOT_BASE64)):
         raise _bad_base64("Input byte array has incorrect ending byte")
 
 

@@ -47,9 +47,10 @@ def parse_path(path: str) -> tuple[str | int, ...] | None:
         if step["index"] is None:
             steps.append(step["name"] or step["quoted"])
             continue
-        if int(step["index"]) > _MAX_INDEX:
+        digits = step["index"].lstrip("0") or "0"
+        if len(digits) > len(str(_MAX_INDEX)) or int(digits) > _MAX_INDEX:
             raise Unsupported("a JSON path with an index past 2147483647 is not supported")
-        steps.append(int(step["index"]))
+        steps.append(int(digits))
     if has_wildcard:
         return None
     if steps.count(EACH) > 1:

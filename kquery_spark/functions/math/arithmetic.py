@@ -245,7 +245,11 @@ def _modulo(args: Sequence[Vector], context: CallContext, positive: bool) -> Dat
         a, b = a.astype(np.int32), b.astype(np.int32)
     with np.errstate(all="ignore"):
         rest = np.fmod(a, np.where(b == -1, 1, b)) if a.dtype.kind == "i" else np.fmod(a, b)
-        if positive:
+        if positive and t.is_decimal(
+            out
+        ):  # by a negative divisor, rest + b may exceed int64, but the result is rest
+            rest = np.where((rest < 0) & (b > 0), rest + b, rest)
+        elif positive:  # Java's integers wrap around here, too
             rest = np.where(rest < 0, np.fmod(rest + b, b), rest)
     result = pa.array(rest.astype(form), mask=mask)
     if t.is_decimal(out):

@@ -95,7 +95,10 @@ def _coerce_unary(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [t.DOUBLE] if types[0] in (t.STRING, t.NULL) else types
 
 
-def _never(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
+def _cannot_overflow(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
+    """True for floats, and for decimals whose digits are not rounded, which could make one digit more."""
+    if t.is_decimal(types[0]):
+        return bool(types[0].precision <= _JAVA_DIGITS)
     return not t.is_integral(types[0]) and not t.is_interval(types[0])
 
 
@@ -114,7 +117,7 @@ register(
         _numeric_only,
         catalyst=("UnaryMinus",),
         raises=ANSI_RAISES,
-        safe_for=_never,
+        safe_for=_cannot_overflow,
         encoded=True,
         coerce=_coerce_unary,
         operator=Operator("-"),
@@ -126,7 +129,7 @@ register(
         _numeric_only,
         catalyst=("Abs",),
         raises=ANSI_RAISES,
-        safe_for=_never,
+        safe_for=_cannot_overflow,
         encoded=True,
         coerce=_coerce_unary,
         changes=_ROUNDING_CHANGE,

@@ -49,11 +49,16 @@ from kquery_spark.types.vector import Data, Vector
 def _sort(args: Sequence[Vector], context: CallContext) -> Data:
     """Sort in ascending order with NULLs first, or in descending order with NULLs last; the sort is stable.
 
-    Spark sorts numbers without NULLs with ``java.util.Arrays.sort``, in which -0.0 comes before 0.0.
+    The order is a constant. If it is NULL, so is the result. Spark sorts numbers without NULLs with
+    ``java.util.Arrays.sort``, in which -0.0 comes before 0.0.
     """
     n = context.num_rows
-    items = elements(args[0].array(n))
+    if len(args) > 1 and not args[1].is_scalar:
+        raise Unsupported("sort_array in an order that is not a constant is not supported")
     ascending = args[1].data.as_py() if len(args) > 1 else True
+    if ascending is None:
+        return pa.nulls(n, context.dtype)
+    items = elements(args[0].array(n))
     ranks = value_ranks(items.values)
     element = args[0].dtype.value_field
     if ascending and t.is_fractional(element.type) and not items.values.null_count:

@@ -19,7 +19,7 @@ from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.core.distinct import per_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
-    ANSI_RAISES,
+    ALWAYS_RAISES,
     CallContext,
     VersionChange,
     register,
@@ -189,7 +189,7 @@ def _may_have_wide_character(_: Sequence[pa.DataType], values: Sequence[object])
 
 
 _LIKE: dict[str, Any] = {
-    "raises": ANSI_RAISES,
+    "raises": ALWAYS_RAISES,
     "safe_for": _is_valid_like_literal,
     "check_values": _check_escape,
     "changes": (

@@ -14,7 +14,7 @@ from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
-    ANSI_RAISES,
+    ALWAYS_RAISES,
     COLUMN,
     CallContext,
     Function,
@@ -238,7 +238,7 @@ register(
         check_values=constants_check(_regexp_extract, "REGEXP_EXTRACT", ("pattern", "group")),
         result=t.STRING,
         kinds=(t.STRING, t.STRING, t.INT),
-        raises=ANSI_RAISES,
+        raises=ALWAYS_RAISES,
         calls=CallForm(adds=(2, ", 1")),
         invalid_utf8=InvalidUtf8.REPLACED,
     ),

@@ -23,6 +23,7 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.functions.strings.entry import STRING_MATCH_SELECTIVITY, string_function
 from kquery_spark.kernels import substrings, utf8_string
+from kquery_spark.kernels.edit_distance import edit_distance
 from kquery_spark.kernels.text import Characters, null_mask, replace_all
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
@@ -134,12 +135,7 @@ def _substring_index(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _levenshtein(args: Sequence[Vector], context: CallContext) -> Data:
     def evaluate(left: str, right: str) -> int:
-        row = list(range(len(right) + 1))
-        for i, a in enumerate(left, 1):
-            corner, row[0] = row[0], i
-            for j, b in enumerate(right, 1):
-                corner, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, corner + (a != b))
-        return row[-1]
+        return edit_distance([*map(ord, left)], [*map(ord, right)])
 
     return per_distinct(evaluate, args, context)
 
@@ -189,7 +185,7 @@ register(
         "StringLocate",
         (_S, _S, _I),
         (2, 3),
-        nullable=Nullability.ANY_ARGUMENT,
+        nullable=Nullability.FIRST_TWO_ARGUMENTS,
         evaluates=(2, 0, 1),
         aliases=("position",),
         calls=CallForm(columns=(1,), adds=(2, ", 1")),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from kquery_spark.errors import Unsupported
 
 _STEP = re.compile(
-    r"\.(?P<name>[^.\[]+)|\['(?P<single>[^']*)'\]|\[\"(?P<double>[^\"]*)\"\]|\[(?P<index>[0-9]+)\]"
+    r"\.(?P<name>[^.\[]+)|\['(?P<single>[^']*)'\]|\[\"(?P<double>[^\"]*)\"\]|\[0*(?P<index>[0-9]{1,10})\]"
 )
 _MAX_INDEX = 2**31 - 1
 

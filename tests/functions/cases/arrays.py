@@ -99,7 +99,7 @@ MONTH_DAYS = Arg(
 )  # 2020-01-01, 2020-01-31, 2020-02-01, ...
 TIMES = Arg(t.timestamp("UTC"), (1585353600000000, 1585440000000000, 1585526400000001, 1585526399999999))
 CASES: list[Case] = [
-    *(c("sort_array", a) for a in (*WHOLE, DOUBLES)), *(c("sort_array", a, DESCENDING) for a in (*WHOLE, DOUBLES)), c("sort_array", LONGS, ASCENDING),
+    *(c("sort_array", a) for a in (*WHOLE, DOUBLES)), *(c("sort_array", a, DESCENDING) for a in (*WHOLE, DOUBLES)), c("sort_array", LONGS, ASCENDING), c("sort_array", LONGS, Lit(None, t.BOOL, "cast(null as boolean)")),
     *(c(name, a) for name in ("array_max", "array_min") for a in (*WHOLE, DOUBLES)),
     *(c("array_distinct", a) for a in WHOLE), *(c(name, LONGS, OTHERS) for name in ("array_union", "array_intersect", "array_except", "arrays_overlap")),
     *(c(name, STRINGS, STRINGS) for name in ("array_union", "array_intersect", "array_except", "arrays_overlap")), c("array_union", BOOLS, BOOLS),

@@ -24,7 +24,7 @@ def _modes(source: Arg, target: object, **options: object) -> list[Case]:
 
 CASES: list[Case] = []
 for source in (*NUMERIC, v.BOOLS):
-    for target in TARGETS:
+    for target in (*TARGETS, *((t.decimal(1, 0), t.decimal(2, 2)) if source is v.BOOLS else ())):
         if source.dtype != target:
             printed = {t.FLOAT: v.PRINTED_FLOATS, t.DOUBLE: v.PRINTED_DOUBLES}.get(source.dtype, source)
             CASES += _modes(printed if t.is_decimal(target) else source, target)
@@ -39,6 +39,9 @@ NUMBER_STRINGS = Arg(
         "3.4028236e38", "16777217", "0.000000000000000000000000000000000000001", "12345678901234567890123456789012345678",
         "123456789012345678901234567890123456789", "0.005", "-0.005", "0.015", "0.025", "99.995", "999.995", "1e37", "1e38", "1e-50", "000000000000000000000000000007",
         "1.8014398509481985e16", "7.038531e-26", "9007199254740993", "1e2147483648", "true", "1l", "5L",
+        "0e39", "-0.0e41", "0e2147483647", "0e2147483648", "0.0e-2147483646", "0.0e-2147483647", "1e-2147483647", "1e-2147483648", f"1e{'1' * 5000}", f"1e-{'1' * 5000}", f"1e{'0' * 5000}1", f"1{'0' * 400}e-400",
+        "0x1.000001000000001p0", "-0x1.000001000000001p0", "0x1.000001p0", "0x1.000003p0", "0x1.000003000000001p0", "0x1.000002fffffffffp0", "0x1.fffffefffffffffp127", "0x1.ffffffp127", "0x1p128", "0x.8p-149", "0x0.8000000000001p-149",
+        "0x0.8000000000000001p-149", "0x1.8p-149", "0x.p1", "0xp1", "0x1.p1", "0x.1p1f", "0x0p99999999999", "0x1p99999999999", "-0x1p-99999999999", f"0x{'0' * 300}1{'0' * 300}.8p-1200", f"0x1.000001000000001p{'0' * 5000}1",
     ),
 )  # fmt: skip
 BOOL_STRINGS = Arg(

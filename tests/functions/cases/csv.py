@@ -45,7 +45,7 @@ def to_csv(arg: Arg) -> Case:
 DATES = Arg(t.DATE, tuple(day for day in v.DATES.values if day >= -719_162))
 STRINGS = Arg(
     t.STRING,
-    ("", " ", "  a  ", "\ta\n", '"', '""', '"a"', 'a"b', "a,b", ",", "\\", "a\\", '\\"', 'a\\,"b', "\n", "a\nb", "a\rb", "\r", "#a", "é 😀", "\x00", "\x01x\x01", "'", ";", " ,"),
+    ("", " ", "  a  ", "\ta\n", '"', '""', '"a"', 'a"b', "a,b", ",", "\\", "a\\", '\\"', 'a\\,"b', "\n", "a\nb", "a\rb", "\r", "#a", "é 😀", "\x00", "\x01x\x01", "'", ";", " ,", "\nx", " \r\nx y", "\nx\n", " x \n", "\n#a", " #a", "\n,", '\n"x', "\n\x00\nx\ny"),
 )  # fmt: skip
 CASES: list[Case] = [
     from_csv(pa.struct([("a", t.INT), ("b", t.STRING)]), "a int, b string"),

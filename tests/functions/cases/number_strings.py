@@ -14,7 +14,7 @@ CODED = Arg(
     t.STRING,
     (
         "", "YQ==", "YWI=", "YWJj", "YW\r\nJj", "Y Q = =", "YQ", "YWI", "a", "YQ=", "YQ==x", "YQ==\n", "=", "====", "YWJj=", "Y*W-J_j", "+/+/", "é", "YR==",
-        "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXo=", "YQ=x=", "YQ==YQ==",
+        "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXo=", "YQ=x=", "YQ==YQ==", "YQ===", "YWI==", "YQ== =", "YQ===Y", "YQ==é", "YQ==!=-",
     ),
 )  # fmt: skip
 NAMES = Arg(

@@ -105,6 +105,14 @@ CASES += [
     *(c("negative", a, sql="-{0}", ansi=ansi) for a in (v.BYTES, v.SHORTS, v.INTS, v.LONGS, v.FLOATS, v.DOUBLES, v.DEC, v.DEC38, v.INTERVALS) for ansi in (True, False)),
     *(c("abs", a, ansi=ansi) for a in (v.BYTES, v.SHORTS, v.INTS, v.LONGS, v.FLOATS, v.DOUBLES, v.DEC, v.DEC38) for ansi in (True, False)),
 ]  # fmt: skip
+SUMS = Arg(
+    t.decimal(19, 0),
+    (Decimal(5 * 10**18), Decimal(-5 * 10**18), Decimal(8 * 10**18), Decimal(-8 * 10**18), Decimal(1)),
+)
+SMALL = Arg(t.decimal(18, 17), (Decimal("-9.9"), Decimal("9.9"), Decimal("-0.1")))
+BIG = Arg(t.decimal(2, 0), (Decimal(-92), Decimal(92), Decimal(-5)))
+for ansi in (True, False):
+    CASES += [c("pmod", a, b, ansi=ansi) for a, b in ((SUMS, SUMS), (SMALL, BIG), (BIG, SMALL))]
 NINES = Arg(t.decimal(38, 0), (Decimal("9" * 38), Decimal(-7), Decimal(10**30)))
 TINY = Arg(t.decimal(38, 38), (Decimal("1e-38"), Decimal("0.5"), Decimal("-0.1")))
 for ansi in (True, False):

@@ -30,3 +30,15 @@ SELECT i / n, i div n, i % n, pmod(i, n), try_divide(i, n), n + i, substring('ab
 -- a bad cast beside the NULL of a dividend
 query expect_error(CAST_INVALID_INPUT)
 SELECT nullif(length(s), 1) / CAST(s AS INT) FROM t
+
+-- 38 nines, rounded to 34 digits, have one digit too many; rows of other branches do not see this
+statement
+CREATE TEMP VIEW nines AS
+SELECT CAST(d AS DECIMAL(38, 0)) AS d, k
+FROM VALUES ('99999999999999999999999999999999999999', 2), ('-99999999999999999999999999999999999999', 2), ('5', 1) AS v(d, k)
+
+query
+SELECT CASE WHEN k = 1 THEN -d END AS n, CASE WHEN k = 1 THEN abs(d) END AS a FROM nines
+
+query expect_error(NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION)
+SELECT -d AS n FROM nines

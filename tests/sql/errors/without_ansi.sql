@@ -21,3 +21,13 @@ SELECT 0 / 5 AS a, 0 % 5 AS b, pmod(0, 5) AS c, 0 DIV 5 AS d, 1 / 0 AS e, 5 % 0 
 
 query
 SELECT try_divide(0, 5) AS a, try_divide(1, 0) AS b, 0D / 2 AS c, try_add(0, 0) AS d
+
+-- malformed patterns and missing groups are errors in every mode, but not for rows that a branch excludes
+query expect_fallback(a pattern that is not a constant)
+SELECT CASE WHEN k > 100000 THEN s LIKE concat('a\\bc', s) END AS a, CASE WHEN k > 100000 THEN s ILIKE concat('a\\bc', s) END AS b FROM t
+
+query
+SELECT CASE WHEN k > 100000 THEN regexp_extract(s, '([a-z])', 3) END AS c FROM t
+
+query expect_error(INVALID_FORMAT.ESC_IN_THE_MIDDLE) expect_fallback(a pattern that is not a constant)
+SELECT s LIKE concat('a\\bc', s) AS a FROM t

@@ -42,3 +42,10 @@ SELECT id FROM t WHERE s = 42 OR i / 0 IS NULL
 
 query
 SELECT id, round(i, -9), round(l, -19), ceil(d), floor(d), bround(m, -1) FROM t
+
+-- true does not fit into a decimal without a digit before the point
+query
+SELECT id, CAST(id > 1 AS DECIMAL(1, 1)) AS d, CAST(id > 1 AS DECIMAL(1, 1)) IS NULL AS n, CAST(id > 1 AS DECIMAL(2, 1)) IS NULL AS o FROM RANGE(3)
+
+query
+SELECT id FROM RANGE(3) WHERE CAST(id > 1 AS DECIMAL(2, 2)) IS NOT NULL

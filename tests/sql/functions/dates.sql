@@ -41,3 +41,7 @@ select interval '1' month - d from t
 query
 select TIMESTAMP '2020-01-01', DATE '2020-1-1', timestamp '2020-01-01 10:00:00.50', timestamp_ntz '2020-01-01 1:2:3',
   date '2020-02' from t
+
+-- the format of a date is ignored, even NULL
+query context_declines(a NULL date format is not supported)
+SELECT unix_timestamp(DATE'2020-01-01', CAST(NULL AS STRING)) AS a FROM t

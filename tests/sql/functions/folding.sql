@@ -86,3 +86,9 @@ SELECT date_trunc('xx', CAST(s AS TIMESTAMP)) AS a FROM (SELECT concat('a', i) A
 
 query
 SELECT elt(1, s, CAST(CAST(s AS INT) AS STRING)) AS a FROM (SELECT concat('a', i) AS s FROM t)
+
+-- the start of locate decides a row even if it is NULL
+query
+SELECT locate('a', 'abc', CAST(NULL AS INT)) AS x, locate('a', s, CAST(NULL AS INT)) AS y, locate(CAST(NULL AS STRING), s, CAST(NULL AS INT)) AS z,
+  locate(CAST(NULL AS STRING), 'abc', 1) AS n
+FROM (SELECT IF(i = 1, 'a', CAST(i AS STRING)) AS s FROM t)

@@ -143,3 +143,21 @@ SELECT l.k, r.k FROM l LEFT JOIN r ON l.k = r.k AND 10 / (v - 40) > 0
 
 query expect_error(DIVIDE_BY_ZERO)
 SELECT l.k, r.k FROM l LEFT JOIN r ON l.k = r.k AND 10 / (v - 10) > 0
+
+-- conditions that a NULL of the other side does not reject
+statement
+CREATE TEMP VIEW scores AS
+SELECT * FROM VALUES (1, 0.9D, 'abc'), (2, DOUBLE('NaN'), 'xbc'), (3, NULL, NULL), (4, DOUBLE('NaN'), 'b') AS t(id, score, s)
+
+statement
+CREATE TEMP VIEW defaults AS
+SELECT * FROM VALUES (2, 0.7D, 1), (3, 0.8D, 1), (5, 0.9D, NULL) AS t(id, score, start)
+
+query
+SELECT a.id, b.id FROM scores a LEFT JOIN defaults b ON a.id = b.id WHERE nanvl(a.score, b.score) > 0.5
+
+query
+SELECT a.id, b.id FROM defaults b RIGHT JOIN scores a ON a.id = b.id WHERE nanvl(1.0D, b.score) > 0
+
+query
+SELECT a.id, b.id FROM scores a FULL JOIN defaults b ON a.id = b.id WHERE locate('x', a.s, b.start) = 0
