@@ -7,8 +7,9 @@ use have their own names. While its query is analyzed, only the tables that it c
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 import pyarrow as pa
@@ -66,7 +67,9 @@ class QueryAnalyzer:
     def __init__(self, sql: str, catalog: Catalog, facts: SessionFacts) -> None:
         self.sql = sql
         self.catalog = catalog
-        self.facts = facts
+        # One reading of the clock for the whole query, so that all calls of current_timestamp() return the same value.
+        now = int(dt.datetime.now(dt.timezone.utc).timestamp() * 1_000_000)
+        self.facts = facts = facts if facts.now_micros is not None else replace(facts, now_micros=now)
         self.convert = Conversions(facts)
         self.names = UniqueNames()
         self.relations = RelationAnalyzer(self)
