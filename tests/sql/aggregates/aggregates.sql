@@ -58,6 +58,9 @@ select name, flag, id, grouping_id() g from t group by grouping sets ((name), (f
 query
 select name, flag, id, grouping_id() g from t group by rollup(name), cube(id, flag)
 
+query context_declines(is not supported; name the columns)
+select count(* except (name)), count(* except (id)) filter (where id > 1) from t
+
 query
 select name, flag, sum(id) from t group by name, flag with rollup
 
