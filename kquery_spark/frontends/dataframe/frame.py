@@ -181,7 +181,8 @@ class DataFrame(Builder):
         items = [
             to_quoted(n) if fold(n) in keys else call("first", to_quoted(n)).alias(n) for n in self.columns
         ]
-        group = q.GroupBy(tuple(to_quoted(n).node for n in subset))
+        # Without columns, all rows are duplicates. A constant key returns no row, instead of one, for an empty input.
+        group = q.GroupBy(tuple(to_quoted(n).node for n in subset) or (lit(True).node,))
         return self._with(q.Query(replace(self._core(), items=tuple(c.node for c in items), group_by=group)))
 
     drop_duplicates = dropDuplicates

@@ -44,8 +44,11 @@ def in_list(analyzer: ExpressionAnalyzer, node: ast.InList) -> Expr:
 
 def _contains(analyzer: ExpressionAnalyzer, operand: Expr, items: Sequence[Expr]) -> Expr:
     if not items:
-        # The value is false even for NULL, but the result has the nullability of the operand.
+        # Spark's spark.sql.legacy.nullInEmptyListBehavior: NULL IN () is false in ANSI mode, and NULL otherwise.
         false = Literal(False, t.BOOL)
+        if not analyzer.facts.ansi:
+            return Case(((analyzer.call("isnotnull", operand), false),), Literal(None, t.BOOL))
+        # The value is false even for NULL, but the result has the nullability of the operand.
         return Case(((false, analyzer.call("eq", operand, operand)),), false)
     operand, *values = analyzer.convert.common([operand, *items], "IN")
     literals = _literal_items(operand, values)
