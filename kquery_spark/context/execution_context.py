@@ -52,7 +52,8 @@ class ExecutionContext:
 
     spark: a classic Spark session on which queries run; without one, they run in threads of this process and need no JVM.
     config: engine settings (default: one task per core). time_zone, ansi, case_sensitive: the same as Spark's session
-    settings of these names; with ``spark``, the session's settings apply instead.
+    settings of these names; with ``spark``, the session's settings apply instead. They must not change afterward: then
+    queries raise Unsupported.
     """
 
     def __init__(
@@ -261,7 +262,7 @@ class ExecutionContext:
         if self._spark is not None:
             from kquery_spark.context.on_spark import spark_executor
 
-            return spark_executor(self._spark, analyzed, self._config)
+            return spark_executor(self._spark, analyzed, self._config, self._facts)
         with limited_depth():
             graph = compile_query(analyzed.plan, self._config).graph
         schema = _result_schema(graph.result.plan.schema, analyzed)
@@ -275,7 +276,7 @@ class ExecutionContext:
             )
         from kquery_spark.context.on_spark import plan_frame_on_spark
 
-        return plan_frame_on_spark(self._spark, analyzed, self._config)
+        return plan_frame_on_spark(self._spark, analyzed, self._config, self._facts)
 
     def explain(self, analyzed: Analyzed, trace: bool = False) -> str:
         """Return the plans and stages of a resolved query; with ``trace``, also the plan after each optimizer rule."""
