@@ -21,6 +21,7 @@ from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, Sessi
 from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.conversions import Conversions
 from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import AnalyzedSubquery
 from kquery_spark.frontends.sql.analyzer.generators import GeneratorAnalyzer
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
 from kquery_spark.frontends.sql.analyzer.recursion import (
@@ -76,6 +77,7 @@ class QueryAnalyzer:
         self.generators = GeneratorAnalyzer(self)
         self._ctes: _CommonTables = {}
         self._uses_of_ctes = 0
+        self._subqueries: dict[int, AnalyzedSubquery] = {}
 
     def fail(self, message: str, node: Node | None = None) -> NoReturn:
         """Raise at a node."""
@@ -86,7 +88,15 @@ class QueryAnalyzer:
     ) -> ExpressionAnalyzer:
         """An analyzer of expressions in a clause, over the columns of some plans."""
         return ExpressionAnalyzer(
-            self.sql, self.facts, self.names, scope, self.query, outer, clause=clause, plans=plans
+            self.sql,
+            self.facts,
+            self.names,
+            scope,
+            self.query,
+            outer,
+            clause=clause,
+            plans=plans,
+            subqueries=self._subqueries,
         )
 
     def common_table(self, name: str) -> ResolvedRelation | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
 import kquery_spark as kq
+from kquery_spark.frontends.sql.analyzer.select_block import SelectAnalyzer
 
 
 def cube(keys: int) -> str:
@@ -42,6 +45,25 @@ def test_short_queries_of_huge_plans_are_refused(query: str, message: str):
     context.register_arrow("t", pa.table({"id": [1, 2, 3]}))
     with pytest.raises(kq.errors.KQueryError, match=message):
         context.sql(query)
+
+
+@pytest.mark.parametrize("sum_", ["{}", "{} + 1", "1 - {}"])
+def test_nested_subqueries_without_names_are_analyzed_once(sum_: str):
+    query, depth = "1", 14
+    for _ in range(depth):
+        query = f"(SELECT {sum_.format(query)} FROM (SELECT 1) AS t)"
+    context, analyses = kq.ExecutionContext(), []
+    analyze = SelectAnalyzer.analyze
+
+    def counted(self: SelectAnalyzer, *args: Any) -> Any:
+        analyses.append(self)
+        assert len(analyses) < 100
+        return analyze(self, *args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SelectAnalyzer, "analyze", counted)
+        assert len(context.sql(f"SELECT {query}").columns) == 1
+    assert len(analyses) >= depth
 
 
 def test_queries_of_usual_sizes_are_not():
