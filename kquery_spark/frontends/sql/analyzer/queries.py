@@ -33,6 +33,7 @@ from kquery_spark.frontends.sql.analyzer.recursion import (
 from kquery_spark.frontends.sql.analyzer.relations import RelationAnalyzer
 from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.analyzer.select_block import SelectAnalyzer
+from kquery_spark.frontends.sql.analyzer.select_block.context import is_ordinal
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as r
@@ -263,7 +264,7 @@ class QueryAnalyzer:
         keys = []
         for item in order_by:
             node = item.expression
-            if isinstance(node, ast.IntegerLiteral):
+            if is_ordinal(node):
                 if not 1 <= node.value <= len(visible):
                     self.fail(
                         f"[ORDER_BY_POS_OUT_OF_RANGE] ORDER BY {node.value} is not in the select list of "
