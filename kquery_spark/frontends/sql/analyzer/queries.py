@@ -329,14 +329,16 @@ def _unique_names(names: Sequence[str]) -> list[str]:
     """Make names unique by a suffix: ``a``, ``a_2``, ``a_3``."""
     unique: list[str] = []
     used_names = set(names)
-    for index, name in enumerate(names):
-        if names.index(name) < index:
-            count = 2
-            while f"{name}_{count}" in used_names:
-                count += 1
-            name = f"{name}_{count}"
-            used_names.add(name)
-        unique.append(name)
+    next_count: dict[str, int] = {}
+    for name in names:
+        if name not in next_count:
+            next_count[name] = 2
+            unique.append(name)
+            continue
+        while (suffixed := f"{name}_{next_count[name]}") in used_names:
+            next_count[name] += 1
+        used_names.add(suffixed)
+        unique.append(suffixed)
     return unique
 
 
