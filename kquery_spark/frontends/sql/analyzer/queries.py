@@ -8,7 +8,7 @@ use have their own names. While its query is analyzed, only the tables that it c
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 from kquery_spark.errors import PlanError, SqlError, Unsupported
 from kquery_spark.expr import Cast, Column, Expr, Named, SortKey
 from kquery_spark.expr import walk as walk_expr
+from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, SessionFacts
 from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.conversions import Conversions
@@ -42,7 +43,7 @@ from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.logical import Aggregate, Limit, LogicalPlan, Projection, SetOperation, Sort, Union
 from kquery_spark.logical.aggregate import distinct_rows
 from kquery_spark.logical.set_operation import SetKind
-from kquery_spark.logical.subqueries import ScalarSubquery
+from kquery_spark.logical.subqueries import ScalarSubquery, walk_with_subqueries
 from kquery_spark.types import names as t
 
 # Tables of WITH by folded name: a common table, or the meaning of a recursive table inside of its own query.
@@ -78,6 +79,7 @@ class QueryAnalyzer:
         self.generators = GeneratorAnalyzer(self)
         self._ctes: _CommonTables = {}
         self._uses_of_ctes = 0
+        self._used_once: set[int] = set()  # the ids of the tables of WITH that are not deterministic
         self._subqueries: dict[int, AnalyzedSubquery] = {}
 
     def fail(self, message: str, node: Node | None = None) -> NoReturn:
@@ -121,6 +123,13 @@ class QueryAnalyzer:
             relation = self.query(table.query, None)
         finally:
             self._ctes = saved
+        if not all(map(is_deterministic, _expressions(relation.plan))):
+            # Spark computes the rows once for all uses, but here each use is a copy, with other rows.
+            if id(table) in self._used_once:
+                raise Unsupported(
+                    f"several uses of {table.name}, which is not deterministic, are not supported"
+                )
+            self._used_once.add(id(table))
         if table.columns and len(table.columns) != len(relation.scope.visible):
             self.fail(
                 f"[ASSIGNMENT_ARITY_MISMATCH] {table.name} has {len(relation.scope.visible)} column(s), "
@@ -323,6 +332,10 @@ class QueryAnalyzer:
         visible = relation.scope.visible
         names = tuple(c.name for c in visible)
         return Analyzed(_output_plan(relation.plan, [c.value for c in visible], _unique_names(names)), names)
+
+
+def _expressions(plan: LogicalPlan) -> Iterator[Expr]:
+    return (expr for node in walk_with_subqueries(plan) for expr in node.expressions)
 
 
 def _unique_names(names: Sequence[str]) -> list[str]:
