@@ -262,7 +262,8 @@ class ExecutionContext:
         if self._spark is not None:
             from kquery_spark.context.on_spark import spark_executor
 
-            return spark_executor(self._spark, analyzed, self._config, self._facts)
+            with limited_depth():
+                return spark_executor(self._spark, analyzed, self._config, self._facts)
         with limited_depth():
             graph = compile_query(analyzed.plan, self._config).graph
         schema = _result_schema(graph.result.plan.schema, analyzed)
@@ -276,11 +277,13 @@ class ExecutionContext:
             )
         from kquery_spark.context.on_spark import plan_frame_on_spark
 
-        return plan_frame_on_spark(self._spark, analyzed, self._config, self._facts)
+        with limited_depth():
+            return plan_frame_on_spark(self._spark, analyzed, self._config, self._facts)
 
     def explain(self, analyzed: Analyzed, trace: bool = False) -> str:
         """Return the plans and stages of a resolved query; with ``trace``, also the plan after each optimizer rule."""
-        query = compile_query(analyzed.plan, self._config)
+        with limited_depth():
+            query = compile_query(analyzed.plan, self._config)
         parts = ["== Logical plan ==", format_plan(query.logical)]
         for step in query.steps if trace else ():
             parts += [

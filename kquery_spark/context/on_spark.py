@@ -16,6 +16,7 @@ from kquery_spark.compiler import Placement, compile_query
 from kquery_spark.compiler.placement import IN_ANY_ORDER, IN_TASK_ORDER
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.context.open_plans import OPEN_INPUT
+from kquery_spark.context.session import limited_depth
 from kquery_spark.context.session_checks import check_session
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.expr import Named
@@ -188,9 +189,10 @@ def apply_open_plan(plan: OpenPlan, frame: SparkFrame, text: str = "") -> SparkF
     except Unsupported:
         schema = arrow_schema(frame.schema.jsonValue(), settings.time_zone)
         rows = _OpenInput(Input(OPEN_INPUT, schema, OPEN_INPUT), {OPEN_INPUT: frame}, NO_BROADCASTS)
-    analyzed = analyze(plan.query, text, _OneTable(rows.plan, facts), facts)
-    check_session(bridge, settings, analyzed.plan)
-    return _compiled(bridge.spark, analyzed, config, IN_ANY_ORDER, rows.frames, rows.broadcasts).frame()
+    with limited_depth():
+        analyzed = analyze(plan.query, text, _OneTable(rows.plan, facts), facts)
+        check_session(bridge, settings, analyzed.plan)
+        return _compiled(bridge.spark, analyzed, config, IN_ANY_ORDER, rows.frames, rows.broadcasts).frame()
 
 
 @dataclass(frozen=True)
