@@ -36,9 +36,13 @@ def doubled_tables(count: int) -> str:
             "more than 4096 grouping sets",
         ),
         (doubled_items(100), "expand to more than 100000 operators"),
+        (
+            "SELECT * FROM range(-9000000000000000000, 9000000000000000000)",
+            "range of more than 20000000 rows",
+        ),
         (doubled_tables(30), "more than 2000 uses of tables of WITH"),
     ],
-    ids=["CUBE", "product of CUBEs", "aliases", "WITH"],
+    ids=["CUBE", "product of CUBEs", "aliases", "range", "WITH"],
 )
 def test_short_queries_of_huge_plans_are_refused(query: str, message: str):
     context = kq.ExecutionContext()
@@ -64,6 +68,13 @@ def test_nested_subqueries_without_names_are_analyzed_once(sum_: str):
         patch.setattr(SelectAnalyzer, "analyze", counted)
         assert len(context.sql(f"SELECT {query}").columns) == 1
     assert len(analyses) >= depth
+
+
+def test_ranges_with_large_steps_end_in_time():
+    rows = kq.ExecutionContext().sql(
+        "SELECT * FROM range(-9000000000000000000, 9223372036854775807, 9000000000000000000)"
+    )
+    assert rows.to_arrow().to_pydict() == {"id": [-9000000000000000000, 0, 9000000000000000000]}
 
 
 def test_queries_of_usual_sizes_are_not():
