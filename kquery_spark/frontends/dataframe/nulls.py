@@ -72,8 +72,11 @@ def complete_rows(
 
 
 def _count_true(conditions: Sequence[Column]) -> Column:
-    """Count the conditions that are true."""
-    return reduce(operator.add, (when(condition, 1).otherwise(0) for condition in conditions), lit(0))
+    """Count the conditions that are true, as a balanced tree of sums: a chain could be too deep to analyze."""
+    if len(conditions) == 1:
+        return when(conditions[0], 1).otherwise(0)
+    middle = len(conditions) // 2
+    return _count_true(conditions[:middle]) + _count_true(conditions[middle:])
 
 
 def _present(field: pa.Field) -> Column:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kquery_spark.expr import Call, Case, Expr, InList, Literal
+from kquery_spark.expr.properties import chain
 from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
@@ -54,10 +55,7 @@ def _contains(analyzer: ExpressionAnalyzer, operand: Expr, items: Sequence[Expr]
     literals = _literal_items(operand, values)
     if literals is not None:
         return InList(operand, literals)
-    predicate = analyzer.call("eq", operand, values[0])
-    for value in values[1:]:
-        predicate = Call.of("or", predicate, analyzer.call("eq", operand, value))
-    return predicate
+    return chain("or", [analyzer.call("eq", operand, value) for value in values])
 
 
 def _literal_items(operand: Expr, values: Sequence[Expr]) -> tuple[Literal, ...] | None:
@@ -99,7 +97,4 @@ def like_quantified(analyzer: ExpressionAnalyzer, node: ast.LikeQuantified) -> E
         analyzer.negated(analyzer.call(function, operand, analyzer.expr(pattern)), node.negated)
         for pattern in node.patterns
     ]
-    predicate = matches[0]
-    for match in matches[1:]:
-        predicate = Call.of("and" if node.quantifier == "ALL" else "or", predicate, match)
-    return predicate
+    return chain("and" if node.quantifier == "ALL" else "or", matches)
