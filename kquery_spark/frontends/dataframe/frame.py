@@ -219,7 +219,10 @@ class DataFrame(Builder):
             new = list(value) if isinstance(value, list | tuple) else [value] * len(old)
             if len(old) != len(new):
                 raise PlanError(f"replace() has {len(new)} new value(s) for {len(old)} old")
-            changes = dict(zip(old, new, strict=True))
+            try:
+                changes = dict(zip(old, new, strict=True))
+            except TypeError:  # an old value that is not hashable
+                raise PlanError("replace() takes numbers, strings or booleans") from None
         # Unlike in fillna() and dropna(), Spark compares these names exactly. It ignores other spellings; here, they raise.
         return self.select(*nulls.replaced(self.schema, changes, _names(subset)))
 
@@ -306,7 +309,7 @@ class DataFrame(Builder):
 
     def isEmpty(self) -> bool:
         """Return whether the result has no rows."""
-        return not self.take(1)
+        return not self.limit(1).to_arrow().num_rows
 
     def take(self, num: int) -> list[dict[str, Any]]:
         """The first rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyspark.sql.functions as spark_functions
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.errors import KQueryError, PlanError, SqlError
+from kquery_spark.errors import KQueryError, PlanError, SqlError, Unsupported
 from tests.frontends.dataframe.test_against_pyspark import VIEWS
 
 
@@ -46,6 +47,14 @@ def frames(spark: Any) -> dict[str, Any]:
         (lambda p, s: p.replace({None: 1}), "a number, a string or a boolean, not NoneType"),
         (lambda p, s: p.replace(10**400, 1), "within the range of a double"),
         (lambda p, s: p.replace(1, 10**400), "within the range of a double"),
+        (lambda p, s: p.replace([[1]], [2]), "takes numbers, strings or booleans"),
+        (lambda p, s: p.join(s, 1), "conditions or names of columns, not int"),
+        (lambda p, s: p.join(s, [1]), "conditions or names of columns, not int"),
+        (lambda p, s: kq.lit(Decimal("1E-40")), "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION"),
+        (lambda p, s: kq.lit(Decimal("0." + "1" * 40)), "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION"),
+        (lambda p, s: kq.lit(Decimal("12E+38")), "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION"),
+        (lambda p, s: p.selectExpr("CAST(CAST(NULL AS INT) AS DATE)"), "CAST from int to date is not supported"),
+        (lambda p, s: p.selectExpr("TRY_CAST(CAST(NULL AS BOOLEAN) AS DATE)"), "CAST from boolean to date"),
         (lambda p, s: p.dropna("some"), "'any' or 'all'"),
         (lambda p, s: p.toDF("a"), r"1 name\(s\) for 7 column"),
         (lambda p, s: p.sort("id", "name", ascending=[True]), "1 values for 2 sort keys"),
@@ -94,6 +103,28 @@ def frames(spark: Any) -> dict[str, Any]:
 def test_mistakes_are_errors_in_words(wrong: Any, message: str, frames: dict[str, Any]):
     with pytest.raises(PlanError, match=rf"(?s){message}"):
         wrong(frames["people"], frames["states"])
+
+
+def test_a_row_with_two_columns_of_one_name_is_not_empty(frames: dict[str, Any]):
+    assert not frames["people"].crossJoin(frames["states"]).isEmpty()
+
+
+@pytest.mark.parametrize("returns", ["interval month", "interval day to hour", "array<interval month>"])
+def test_types_without_arrow_types_are_declined(returns: str):
+    with pytest.raises(Unsupported, match=r"a function that returns .* is not supported"):
+        kq.arrow_udf(lambda x: x, returns)
+    with pytest.raises(Unsupported, match=r"column a: the type .* is not supported"):
+        kq.ExecutionContext().register_csv("t", __file__, f"a {returns}")
+
+
+def test_long_lists_are_not_nested(frames: dict[str, Any]):
+    people = frames["people"]
+    patterns = ", ".join(f"'{i}%'" for i in range(600))
+    assert people.filter(f"name LIKE ANY ({patterns}, 'Vo%')").count() == 2
+    assert people.filter("name LIKE ALL ('%o%', '%n')").count() == 3
+    assert people.filter(f"id IN ({', '.join(f'id + {i}' for i in range(1, 600))}, id)").count() == 5
+    wide = people.select(*(kq.col("id").alias(f"c{i}") for i in range(600)))
+    assert wide.dropna(thresh=3).count() == 5
 
 
 def test_unknown_attributes_are_attribute_errors(frames: dict[str, Any]):
