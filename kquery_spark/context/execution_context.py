@@ -31,6 +31,7 @@ from kquery_spark.frontends.dataframe.functions import is_function
 from kquery_spark.frontends.dataframe.user_functions import ArrowUdf, arrow_udf
 from kquery_spark.frontends.sql import parse_query
 from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts
+from kquery_spark.frontends.sql.ast.relations import Table
 from kquery_spark.functions.user import UserFunction
 from kquery_spark.kernels.zones import fixed_offset
 from kquery_spark.logical import LogicalPlan, Scan, format_plan
@@ -205,7 +206,7 @@ class ExecutionContext:
 
     def table(self, name: str) -> DataFrame:
         """Return a DataFrame with all rows of a table."""
-        return DataFrame(table_query(name), self._session(""))
+        return DataFrame(table_query(Table((name,))), self._session(""))
 
     def sql(self, text: str) -> DataFrame:
         """Parse a query in Spark's SQL; raises SqlError, with line, column and a caret, for a syntax error."""

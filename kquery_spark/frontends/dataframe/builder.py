@@ -41,9 +41,9 @@ _HOW = {
 }
 
 
-def table_query(name: str) -> q.Query:
-    """``SELECT * FROM name``."""
-    return _select((ast.Star(),), rel.Table((name,)))
+def table_query(table: rel.Table) -> q.Query:
+    """``SELECT * FROM table``."""
+    return _select((ast.Star(),), table)
 
 
 def resolved_query(analyzed: Analyzed) -> q.Query:

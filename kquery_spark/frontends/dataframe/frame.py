@@ -239,8 +239,8 @@ class DataFrame(Builder):
     def cache(self) -> Self:
         """Run the query now and keep its rows in memory; queries over the result read these rows."""
         table = Analyzed(self.plan, tuple(self.plan.schema.names))
-        name = self._session.register_rows(self._session.to_arrow(table), lineages(self.plan))
-        cached = self._with(table_query(name))
+        rows = self._session.table_of_rows(self._session.to_arrow(table), lineages(self.plan))
+        cached = self._with(table_query(rows))
         return cached if cached.columns == self.columns else cached.toDF(*self.columns)
 
     persist = cache
