@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyspark.sql.functions as spark_functions
 import pytest
 
@@ -125,6 +126,15 @@ def test_long_lists_are_not_nested(frames: dict[str, Any]):
     assert people.filter(f"id IN ({', '.join(f'id + {i}' for i in range(1, 600))}, id)").count() == 5
     wide = people.select(*(kq.col("id").alias(f"c{i}") for i in range(600)))
     assert wide.dropna(thresh=3).count() == 5
+
+
+def test_functions_of_one_name_are_not_equal(frames: dict[str, Any]):
+    first, second = kq.arrow_udf(lambda x: x, "int"), kq.arrow_udf(lambda x: pc.add(x, 1), "int")
+    people = frames["people"]
+    a, b = (people.select(function("id").alias("c")) for function in (first, second))
+    with pytest.raises(PlanError, match="of another DataFrame"):
+        b.select(a["c"])
+    assert a.filter("c > 3").select(a["c"]).count() == 2
 
 
 def test_unknown_attributes_are_attribute_errors(frames: dict[str, Any]):
