@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -181,6 +182,11 @@ def _compiled(
 
 def apply_open_plan(plan: OpenPlan, frame: SparkFrame, text: str = "") -> SparkFrame:
     """Apply an open plan to a Spark DataFrame. If possible, the engine runs the query of the DataFrame, too."""
+    repeated = [name for name, count in Counter(frame.columns).items() if count > 1]
+    if repeated:
+        raise Unsupported(
+            f"a plan over a DataFrame with two columns {repeated[0]} is not supported; rename one"
+        )
     bridge = get_bridge(frame.sparkSession)
     settings = session_settings(bridge.conf, bridge.jvm)
     facts, config = _facts_of_settings(settings), bridge.config()
