@@ -31,6 +31,7 @@ from kquery_spark.frontends.dataframe.functions import is_function
 from kquery_spark.frontends.dataframe.user_functions import ArrowUdf, arrow_udf
 from kquery_spark.frontends.sql import parse_query
 from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts
+from kquery_spark.frontends.sql.ast.relations import Table
 from kquery_spark.functions.user import UserFunction
 from kquery_spark.kernels.zones import fixed_offset
 from kquery_spark.logical import LogicalPlan, Scan, format_plan
@@ -52,7 +53,8 @@ class ExecutionContext:
 
     spark: a classic Spark session on which queries run; without one, they run in threads of this process and need no JVM.
     config: engine settings (default: one task per core). time_zone, ansi, case_sensitive: the same as Spark's session
-    settings of these names; with ``spark``, the session's settings apply instead.
+    settings of these names; with ``spark``, the session's settings apply instead. They must not change afterward: then
+    queries raise Unsupported.
     """
 
     def __init__(
@@ -204,7 +206,7 @@ class ExecutionContext:
 
     def table(self, name: str) -> DataFrame:
         """Return a DataFrame with all rows of a table."""
-        return DataFrame(table_query(name), self._session(""))
+        return DataFrame(table_query(Table((name,))), self._session(""))
 
     def sql(self, text: str) -> DataFrame:
         """Parse a query in Spark's SQL; raises SqlError, with line, column and a caret, for a syntax error."""
@@ -261,7 +263,8 @@ class ExecutionContext:
         if self._spark is not None:
             from kquery_spark.context.on_spark import spark_executor
 
-            return spark_executor(self._spark, analyzed, self._config)
+            with limited_depth():
+                return spark_executor(self._spark, analyzed, self._config, self._facts)
         with limited_depth():
             graph = compile_query(analyzed.plan, self._config).graph
         schema = _result_schema(graph.result.plan.schema, analyzed)
@@ -275,11 +278,13 @@ class ExecutionContext:
             )
         from kquery_spark.context.on_spark import plan_frame_on_spark
 
-        return plan_frame_on_spark(self._spark, analyzed, self._config)
+        with limited_depth():
+            return plan_frame_on_spark(self._spark, analyzed, self._config, self._facts)
 
     def explain(self, analyzed: Analyzed, trace: bool = False) -> str:
         """Return the plans and stages of a resolved query; with ``trace``, also the plan after each optimizer rule."""
-        query = compile_query(analyzed.plan, self._config)
+        with limited_depth():
+            query = compile_query(analyzed.plan, self._config)
         parts = ["== Logical plan ==", format_plan(query.logical)]
         for step in query.steps if trace else ():
             parts += [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,8 @@ from kquery_spark.compiler import Placement, compile_query
 from kquery_spark.compiler.placement import IN_ANY_ORDER, IN_TASK_ORDER
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.context.open_plans import OPEN_INPUT
+from kquery_spark.context.session import limited_depth
+from kquery_spark.context.session_checks import check_session
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.spark_query import SparkQuery
@@ -100,17 +103,38 @@ class _CompiledQuery:
         return payload_frame(self.bridge, self.graph, self.config, self.broadcasts)
 
 
-def plan_frame_on_spark(spark: SparkSession, analyzed: Analyzed, config: EngineConfig) -> SparkFrame:
+def check_context(spark: SparkSession, analyzed: Analyzed, facts: SessionFacts) -> None:
+    """Raise Unsupported if the session would answer a query of an ExecutionContext differently.
+
+    facts: the settings when the context was made. The types of its tables depend on them, so they must not change.
+    """
+    bridge = get_bridge(spark)
+    settings = session_settings(bridge.conf, bridge.jvm)
+    if _facts_of_settings(settings) != facts:
+        raise Unsupported(
+            "the settings of the Spark session (such as its time zone or ANSI mode) changed after the ExecutionContext "
+            "was made; make a new one"
+        )
+    check_session(bridge, settings, analyzed.plan)
+
+
+def plan_frame_on_spark(
+    spark: SparkSession, analyzed: Analyzed, config: EngineConfig, facts: SessionFacts
+) -> SparkFrame:
     """Return a resolved query as a lazy Spark DataFrame."""
+    check_context(spark, analyzed, facts)
     return _compiled(spark, analyzed, config, IN_ANY_ORDER).frame()
 
 
-def spark_executor(spark: SparkSession, analyzed: Analyzed, config: EngineConfig) -> SparkExecutor:
+def spark_executor(
+    spark: SparkSession, analyzed: Analyzed, config: EngineConfig, facts: SessionFacts
+) -> SparkExecutor:
     """Return an executor that runs a resolved query in Spark's tasks.
 
     The rows are collected as payloads, unless the query reads in-memory tables of the driver or requires Arrow's large
     types.
     """
+    check_context(spark, analyzed, facts)
     query = _compiled(spark, analyzed, config, IN_TASK_ORDER)
     large = is_true(spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false"))
     payloads = None
@@ -158,6 +182,11 @@ def _compiled(
 
 def apply_open_plan(plan: OpenPlan, frame: SparkFrame, text: str = "") -> SparkFrame:
     """Apply an open plan to a Spark DataFrame. If possible, the engine runs the query of the DataFrame, too."""
+    repeated = [name for name, count in Counter(frame.columns).items() if count > 1]
+    if repeated:
+        raise Unsupported(
+            f"a plan over a DataFrame with two columns {repeated[0]} is not supported; rename one"
+        )
     bridge = get_bridge(frame.sparkSession)
     settings = session_settings(bridge.conf, bridge.jvm)
     facts, config = _facts_of_settings(settings), bridge.config()
@@ -166,8 +195,10 @@ def apply_open_plan(plan: OpenPlan, frame: SparkFrame, text: str = "") -> SparkF
     except Unsupported:
         schema = arrow_schema(frame.schema.jsonValue(), settings.time_zone)
         rows = _OpenInput(Input(OPEN_INPUT, schema, OPEN_INPUT), {OPEN_INPUT: frame}, NO_BROADCASTS)
-    analyzed = analyze(plan.query, text, _OneTable(rows.plan, facts), facts)
-    return _compiled(bridge.spark, analyzed, config, IN_ANY_ORDER, rows.frames, rows.broadcasts).frame()
+    with limited_depth():
+        analyzed = analyze(plan.query, text, _OneTable(rows.plan, facts), facts)
+        check_session(bridge, settings, analyzed.plan)
+        return _compiled(bridge.spark, analyzed, config, IN_ANY_ORDER, rows.frames, rows.broadcasts).frame()
 
 
 @dataclass(frozen=True)

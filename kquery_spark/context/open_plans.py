@@ -7,13 +7,14 @@ from typing import Any
 from kquery_spark.frontends.dataframe.builder import table_query
 from kquery_spark.frontends.dataframe.open_plan import OpenPlan
 from kquery_spark.frontends.sql import parse_query
+from kquery_spark.frontends.sql.ast.relations import Table
 
 OPEN_INPUT = "input"
 
 
 def plan() -> OpenPlan:
     """Return an empty plan whose input is the DataFrame that it is applied to: ``df.transform(kq.plan().filter(...))``."""
-    return OpenPlan(table_query(OPEN_INPUT), _apply)
+    return OpenPlan(table_query(Table((OPEN_INPUT,))), _apply)
 
 
 def sql_plan(text: str) -> OpenPlan:

@@ -31,9 +31,6 @@ from kquery_spark.types.names import STRING
 if TYPE_CHECKING:
     from kquery_spark.context.execution_context import ExecutionContext
 
-#: Prefix of the names of cached tables, which ``table_names`` does not return.
-_CACHED = "__cached_"
-
 
 class RegisteredTables(Catalog):
     """The tables of a context, by folded name."""
@@ -52,8 +49,8 @@ class RegisteredTables(Catalog):
 
     @override
     def table_names(self) -> list[str]:
-        # list() copies, because another thread of a service may register a table at the same time
-        return sorted(n for n in list(self._tables) if not n.startswith(_CACHED))
+        # sorted() copies first, because another thread of a service may register a table at the same time
+        return sorted(self._tables)
 
 
 class ContextSession(Session):
@@ -130,11 +127,9 @@ class ContextSession(Session):
         return self._facts.fold(name)
 
     @override
-    def register_rows(self, table: pa.Table, origins: Sequence[str]) -> str:
-        name = f"{_CACHED}{uuid.uuid4().hex}"
+    def table_of_rows(self, table: pa.Table, origins: Sequence[str]) -> Table:
         source = replace(memory_source(table, self._facts.time_zone), origins=tuple(origins))
-        self._catalog.add(name, Scan("cached", source))
-        return name
+        return Table((f"__cached_{uuid.uuid4().hex}",), bound=Scan("cached", source))
 
     @override
     def register(self, name: str, analyzed: Analyzed) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kquery_spark.errors import SourceError, type_name
-from kquery_spark.frontends.sql import parse_type
+from kquery_spark.errors import SourceError, Unsupported, type_name
+from kquery_spark.frontends.sql import parse_type, to_sql
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast.types import StructType
 from kquery_spark.sources.hadoop.hdfs import cluster_of_options, connect_clusters
@@ -54,7 +54,13 @@ def arrow_schema(schema: pa.Schema | str | None, time_zone: str) -> pa.Schema | 
         return schema
     node = parse_type(f"struct<{schema}>")
     assert isinstance(node, StructType)
-    return pa.schema([pa.field(f.name, arrow_type(f.type, time_zone)) for f in node.fields])
+    fields = []
+    for column in node.fields:
+        dtype = arrow_type(column.type, time_zone)
+        if dtype is None:
+            raise Unsupported(f"column {column.name}: the type {to_sql(column.type)} is not supported")
+        fields.append(pa.field(column.name, dtype))
+    return pa.schema(fields)
 
 
 def check_column(field: pa.Field, column: pa.ChunkedArray) -> None:

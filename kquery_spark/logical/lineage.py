@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 
-from kquery_spark.expr import AggregateCall, Column, Expr, columns_of, rename_columns
+from kquery_spark.expr import AggregateCall, Column, Expr, UserCall, columns_of, rename_columns, walk
 from kquery_spark.logical.aggregate import Aggregate
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.logical.plan import LogicalPlan
@@ -83,7 +83,10 @@ class _Lineage:
     def _expression(self, plan: LogicalPlan, expr: Expr) -> str:
         if isinstance(expr, Column):
             return self.column(plan, expr.name)
-        return _digest(str(rename_columns(expr, {n: self.column(plan, n) for n in columns_of(expr)})))
+        renamed = rename_columns(expr, {n: self.column(plan, n) for n in columns_of(expr)})
+        # Two functions of users may have the same name, such as <lambda>.
+        codes = [e.code for e in walk(expr) if isinstance(e, UserCall)]
+        return _digest(f"{renamed} {codes}" if codes else str(renamed))
 
 
 def _scan_column(scan: Scan, name: str) -> str:

@@ -110,10 +110,7 @@ def disjuncts(expr: Expr) -> list[Expr]:
 
 
 def _disjunction(terms: list[Expr]) -> Expr:
-    result = terms[0]
-    for term in terms[1:]:
-        result = Call.of("or", result, term)
-    return result
+    return chain("or", terms)
 
 
 def _merge_equalities(terms: list[Expr]) -> list[Expr]:

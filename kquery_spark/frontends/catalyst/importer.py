@@ -24,6 +24,7 @@ from kquery_spark.frontends.catalyst.plans import PLANS, Context, Handover
 from kquery_spark.frontends.catalyst.required_columns import RequiredColumns
 from kquery_spark.frontends.catalyst.scope import exactly
 from kquery_spark.frontends.catalyst.support import Level, Row
+from kquery_spark.frontends.catalyst.versions import LOCAL_SETTINGS
 from kquery_spark.functions.aggregate.windows import window_functions
 from kquery_spark.functions.aggregate_registry import aggregate_functions
 from kquery_spark.functions.registry import functions
@@ -37,26 +38,11 @@ from kquery_spark.logical import (
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.logical.recursion import unbound_rounds
 from kquery_spark.sources.base import Source
-from kquery_spark.sources.text_format import TIME_PARSER
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.python.functions import PythonFunctions
 from kquery_spark.spark_bridge.relations.leaves import RelationReader
-from kquery_spark.spark_bridge.session.settings import (
-    FORMAT_PREFIXES,
-    IGNORE_NULL_FIELDS_SETTING,
-    PRECISION_LOSS_SETTING,
-    SessionSettings,
-)
-
-# Settings that matter to file scans or to some expressions: these are declined for them, not the query.
-_LOCAL_SETTINGS = (
-    TIME_PARSER,
-    PRECISION_LOSS_SETTING,
-    IGNORE_NULL_FIELDS_SETTING,
-    "spark.sql.files.",
-    *FORMAT_PREFIXES,
-)
+from kquery_spark.spark_bridge.session.settings import SessionSettings
 
 # Catalyst classes that are imported as scans, projections, filters and unions: every output row comes from one input row.
 ROW_WISE_CLASSES = frozenset(
@@ -111,7 +97,7 @@ class Importer:
     def import_plan(self, node: CatalystNode) -> Imported:
         """Import a subtree; raises Unsupported if the engine cannot run its root."""
         for name, value in self._settings.unexpected().items():
-            if not name.startswith(_LOCAL_SETTINGS):
+            if not name.startswith(LOCAL_SETTINGS):
                 raise Unsupported(f"the engine does not follow the setting {name}={value}")
         columns_read = RequiredColumns.collect(node)
         context = Context(

@@ -18,6 +18,7 @@ from kquery_spark.sources.json.format import JSON
 from kquery_spark.sources.text_format import EXCEPTION, TIME_PARSER
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.session.settings import (
+    FORMAT_PREFIXES,
     IGNORE_NULL_FIELDS_SETTING,
     PRECISION_LOSS_SETTING,
     SessionSettings,
@@ -37,6 +38,14 @@ _READERS = (
 )
 CORRUPT_RECORD = "_corrupt_record"
 """The default name of the column for malformed records; with another name, JSON strings fall back to Spark."""
+LOCAL_SETTINGS = (
+    TIME_PARSER,
+    PRECISION_LOSS_SETTING,
+    IGNORE_NULL_FIELDS_SETTING,
+    "spark.sql.files.",
+    *FORMAT_PREFIXES,
+)
+"""Settings, or prefixes of settings, that decline file scans or some expressions, not the whole query."""
 CAST = "cast"
 """The name of casts among the names of functions."""
 
@@ -98,6 +107,20 @@ def changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, 
             changes.append(ChangedCall(function, (cls,), None, reason))
     calls: dict[str, tuple[ChangedCall, ...]] = {}
     for call in changes:
+        calls[call.function] = (*calls.get(call.function, ()), call)
+    return calls
+
+
+def all_changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, ...]]:
+    """Return ``changed_calls``, and the functions whose calls always fall back (see ``answered_otherwise``)."""
+    calls = dict(changed_calls(settings))
+    every = [call for call in _changes(settings.version) if call.concerns is None]
+    policy = _time_parser(settings)
+    if policy not in (None, EXCEPTION):
+        reason = f"patterns of times are not supported while {TIME_PARSER} is {policy}"
+        entries = filter(None, map(for_catalyst, _PRINTING))
+        every += [ChangedCall(entry.name, entry.catalyst, None, reason) for entry in entries]
+    for call in every:
         calls[call.function] = (*calls.get(call.function, ()), call)
     return calls
 

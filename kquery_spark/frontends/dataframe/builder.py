@@ -41,9 +41,9 @@ _HOW = {
 }
 
 
-def table_query(name: str) -> q.Query:
-    """``SELECT * FROM name``."""
-    return _select((ast.Star(),), rel.Table((name,)))
+def table_query(table: rel.Table) -> q.Query:
+    """``SELECT * FROM table``."""
+    return _select((ast.Star(),), table)
 
 
 def resolved_query(analyzed: Analyzed) -> q.Query:
@@ -314,7 +314,12 @@ def _join_condition(
     on: Column | str | Sequence[Any] | None,
 ) -> tuple[ast.Expression | None, tuple[str, ...]]:
     """The condition of a join, or the names of its USING."""
+    if not (on is None or isinstance(on, Column | str | list | tuple)):
+        raise PlanError(f"a join takes conditions or names of columns, not {type_name(on)}")
     terms = () if on is None else (on,) if isinstance(on, Column | str) else tuple(on)
+    for term in terms:
+        if not isinstance(term, Column | str):
+            raise PlanError(f"a join takes conditions or names of columns, not {type_name(term)}")
     conditions = [c.node for c in terms if isinstance(c, Column)]
     if not conditions:
         return None, tuple(terms)

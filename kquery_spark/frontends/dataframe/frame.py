@@ -181,7 +181,8 @@ class DataFrame(Builder):
         items = [
             to_quoted(n) if fold(n) in keys else call("first", to_quoted(n)).alias(n) for n in self.columns
         ]
-        group = q.GroupBy(tuple(to_quoted(n).node for n in subset))
+        # Without columns, all rows are duplicates. A constant key returns no row, instead of one, for an empty input.
+        group = q.GroupBy(tuple(to_quoted(n).node for n in subset) or (lit(True).node,))
         return self._with(q.Query(replace(self._core(), items=tuple(c.node for c in items), group_by=group)))
 
     drop_duplicates = dropDuplicates
@@ -218,7 +219,10 @@ class DataFrame(Builder):
             new = list(value) if isinstance(value, list | tuple) else [value] * len(old)
             if len(old) != len(new):
                 raise PlanError(f"replace() has {len(new)} new value(s) for {len(old)} old")
-            changes = dict(zip(old, new, strict=True))
+            try:
+                changes = dict(zip(old, new, strict=True))
+            except TypeError:  # an old value that is not hashable
+                raise PlanError("replace() takes numbers, strings or booleans") from None
         # Unlike in fillna() and dropna(), Spark compares these names exactly. It ignores other spellings; here, they raise.
         return self.select(*nulls.replaced(self.schema, changes, _names(subset)))
 
@@ -235,8 +239,8 @@ class DataFrame(Builder):
     def cache(self) -> Self:
         """Run the query now and keep its rows in memory; queries over the result read these rows."""
         table = Analyzed(self.plan, tuple(self.plan.schema.names))
-        name = self._session.register_rows(self._session.to_arrow(table), lineages(self.plan))
-        cached = self._with(table_query(name))
+        rows = self._session.table_of_rows(self._session.to_arrow(table), lineages(self.plan))
+        cached = self._with(table_query(rows))
         return cached if cached.columns == self.columns else cached.toDF(*self.columns)
 
     persist = cache
@@ -305,7 +309,7 @@ class DataFrame(Builder):
 
     def isEmpty(self) -> bool:
         """Return whether the result has no rows."""
-        return not self.take(1)
+        return not self.limit(1).to_arrow().num_rows
 
     def take(self, num: int) -> list[dict[str, Any]]:
         """The first rows."""

@@ -46,9 +46,15 @@ def _decimal_literal(value: Decimal) -> ast.Expression:
     if not isinstance(exponent, int):
         raise PlanError(f"{value} is not a finite decimal number")
     if exponent > decimals.MAX_PRECISION:
-        raise PlanError(f"{value} has more than {decimals.MAX_PRECISION} digits")
+        raise PlanError(
+            f"[DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION] {value} has more than {decimals.MAX_PRECISION} digits"
+        )
     unscaled = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
     literal = ast.DecimalLiteral(unscaled, max(-exponent, 0))
+    if literal.precision > decimals.MAX_PRECISION:
+        raise PlanError(
+            f"[DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION] {value} has more than {decimals.MAX_PRECISION} digits"
+        )
     return ast.Unary("-", literal) if sign else literal
 
 

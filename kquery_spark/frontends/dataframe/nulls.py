@@ -72,8 +72,11 @@ def complete_rows(
 
 
 def _count_true(conditions: Sequence[Column]) -> Column:
-    """Count the conditions that are true."""
-    return reduce(operator.add, (when(condition, 1).otherwise(0) for condition in conditions), lit(0))
+    """Count the conditions that are true, as a balanced tree of sums: a chain could be too deep to analyze."""
+    if len(conditions) == 1:
+        return when(conditions[0], 1).otherwise(0)
+    middle = len(conditions) // 2
+    return _count_true(conditions[:middle]) + _count_true(conditions[middle:])
 
 
 def _present(field: pa.Field) -> Column:
@@ -85,7 +88,7 @@ def replaced(schema: pa.Schema, changes: Mapping[Any, Any], subset: Sequence[str
     """All columns; in columns of the kind of ``changes``, values that are keys of ``changes`` are replaced."""
     names = schema.names if subset is None else list(subset)
     _check(schema, names)
-    kinds = {_kind(v) for v in (*changes, *changes.values()) if v is not None}
+    kinds = {_kind(v) for v in (*changes, *(new for new in changes.values() if new is not None))}
     if len(kinds) > 1:
         raise PlanError("replace() takes values of one kind: numbers, strings or booleans")
     kind = next(iter(kinds), "")
@@ -98,14 +101,25 @@ def replaced(schema: pa.Schema, changes: Mapping[Any, Any], subset: Sequence[str
 
 
 def _replace_in_column(field: pa.Field, changes: Mapping[Any, Any], kind: str) -> Column:
-    """A column with replaced values. As in Spark, numbers are compared as doubles, and the result has the column's type."""
+    """A column with replaced values.
+
+    As in Spark's DataFrameNaFunctions, old and new numbers are doubles, and the result is cast to the column's type.
+    """
     column = to_quoted(field.name)
     case = None
     for old, new in changes.items():
-        is_old = column.cast("double") == lit(float(old)) if kind == "number" else column == old
-        value = lit(new).cast(t.spark_name(field.type))
+        is_old = column.cast("double") == lit(_double(old)) if kind == "number" else column == old
+        value = lit(_double(new) if kind == "number" and new is not None else new)
+        value = value.cast(t.spark_name(field.type))
         case = when(is_old, value) if case is None else case.when(is_old, value)
     return column if case is None else case.otherwise(column).alias(field.name)
+
+
+def _double(number: float | Decimal) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        raise PlanError("replace() takes numbers within the range of a double") from None
 
 
 def _kind(value: object) -> str:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.frontends.sql.ast import queries as q
+from kquery_spark.frontends.sql.ast.relations import Table
 
 
 class Session(Protocol):
@@ -41,8 +42,8 @@ class Session(Protocol):
     def fold_name(self, name: str) -> str:
         """Return the form of a column name that is compared: lower case, unless names are case-sensitive."""
 
-    def register_rows(self, table: pa.Table, origins: Sequence[str]) -> str:
-        """Register rows in memory as a table, and return its name. origins: the lineage of each column."""
+    def table_of_rows(self, table: pa.Table, origins: Sequence[str]) -> Table:
+        """Return a bound table of rows in memory, which no name refers to. origins: the lineage of each column."""
 
     def register(self, name: str, analyzed: Analyzed) -> None:
         """Register a query as a table."""

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, overload
 
-from kquery_spark.errors import PlanError
+from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.frontends.dataframe.column import Column, to_column
-from kquery_spark.frontends.sql import parse_type
+from kquery_spark.frontends.sql import parse_type, to_sql
+from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.functions.user import UserFunction, user_function
 
@@ -42,13 +43,16 @@ def arrow_udf(
 
     The function receives one array per argument, all with the same length (a batch of rows, never empty). It returns an
     array of this length, which is cast to ``returns``, a SQL type. It is pickled by value for the workers. deterministic:
-    False if equal arguments may give different results. Raises PlanError for an invalid type, and UserFunctionError at run
-    time if the function raises an error or returns something else.
+    False if equal arguments may give different results. Raises PlanError for an invalid type, Unsupported
+    for one that has no type in Arrow, and UserFunctionError at run time if the function raises an error or returns something
+    else.
     """
     if isinstance(function, str):
         return_type = function
         return lambda f: arrow_udf(f, return_type, name=name, deterministic=deterministic)
     if not isinstance(returns, str) or not returns:
         raise PlanError('say what the function returns, as a type in SQL: arrow_udf(function, "double")')
-    parse_type(returns)
+    return_node = parse_type(returns)
+    if arrow_type(return_node, "UTC") is None:
+        raise Unsupported(f"a function that returns {to_sql(return_node)} is not supported")
     return ArrowUdf(user_function(function, returns, deterministic, name))

@@ -26,13 +26,9 @@ _FIELD_OF = {"WEEK": "DAY", "MILLISECOND": "SECOND", "MICROSECOND": "SECOND"}
 _NUMBER = re.compile(r"\s*([+-]?)\s*(\d*)(?:(\.)(\d*))?\s*", re.ASCII)
 _TEXT_ITEM = re.compile(r"\s*([+-]?\s*(?:\d+(?:\.\d*)?|\.\d+))\s+([a-zA-Z]+)(?=\s|$)", re.ASCII)
 _YEAR_TO_MONTH = re.compile(r"\s*([+-]?)(\d+)-(\d+)\s*", re.ASCII)
-# The pattern of each field's digits; `_pattern` adds the separators between fields.
-_FIELD_PATTERN = {
-    "DAY": r"(?P<DAY>\d+)",
-    "HOUR": r"(?P<HOUR>\d+)",
-    "MINUTE": r"(?P<MINUTE>\d+)",
-    "SECOND": r"(?P<SECOND>\d+)(?:\.(?P<fraction>\d{1,9}))?",
-}
+# The largest number of digits of a range's first field, as in Spark's IntervalUtils; other fields have one or two.
+_FIRST_FIELD_DIGITS = {"DAY": 9, "HOUR": 10, "MINUTE": 12}
+_FRACTION_DIGITS = 9
 _FIELD_LIMIT = {"HOUR": 24, "MINUTE": 60, "SECOND": 60}
 
 
@@ -106,7 +102,7 @@ def _day_to_second(text: str, start: str, end: str) -> int:
     """The microseconds of ``'days hours:minutes:seconds'`` with the fields from ``start`` to ``end``."""
     fields = FIELDS[FIELDS.index(start) : FIELDS.index(end) + 1]
     match = re.fullmatch(r"\s*(?P<sign>[+-]?)" + _pattern(fields) + r"\s*", text, re.ASCII)
-    if not match or any(len(match[field]) > 18 for field in fields):
+    if not match:
         raise BadInterval(f"'{text}' is not an interval {start} TO {end}")
     for field in fields[1:]:
         if int(match[field]) >= _FIELD_LIMIT[field]:
@@ -118,11 +114,11 @@ def _day_to_second(text: str, start: str, end: str) -> int:
 
 
 def _pattern(fields: Sequence[str]) -> str:
-    """What matches the values of these fields: days, a space, and the others with colons between them."""
-    pattern = _FIELD_PATTERN[fields[0]]
+    """What matches the values of these fields: days, one space, and the others with colons between them."""
+    pattern = rf"(?P<{fields[0]}>\d{{1,{_FIRST_FIELD_DIGITS[fields[0]]}}})"
     for before, field in pairwise(fields):
-        pattern += (r"\s+" if before == "DAY" else ":") + _FIELD_PATTERN[field]
-    return pattern
+        pattern += (" " if before == "DAY" else ":") + rf"(?P<{field}>\d{{1,2}})"
+    return pattern + (rf"(?:\.(?P<fraction>\d{{1,{_FRACTION_DIGITS}}}))?" if fields[-1] == "SECOND" else "")
 
 
 def _fraction_micros(digits: str) -> int:
@@ -136,6 +132,8 @@ def _scaled(text: str, unit: str, size: int) -> int:
         raise BadInterval(f"'{text}' is not a number of {unit.lower()}s")
     if match[3] and unit != "SECOND":
         raise BadInterval(f"only seconds can have a fraction, not {unit.lower()}s as in '{text}'")
+    if len(match[4] or "") > _FRACTION_DIGITS:
+        raise BadInterval(f"seconds have at most {_FRACTION_DIGITS} digits after the point, unlike '{text}'")
     value = int(match[2] or "0") * size
     if match[4]:
         value += _fraction_micros(match[4])

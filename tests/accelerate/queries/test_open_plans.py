@@ -12,6 +12,7 @@ from pyspark.sql.functions import udf
 from pyspark.sql.types import LongType
 
 import kquery_spark as kq
+from kquery_spark.errors import PlanError, Unsupported
 
 COUNTED = kq.sql_plan("SELECT k, count(*) AS n, sum(v) AS s FROM input GROUP BY k")
 
@@ -70,3 +71,17 @@ def test_a_table_that_changes_before_the_action(spark: Any, path: str, partition
         assert len(expected.collect()) == 4
     finally:
         spark.sql("DROP TABLE changing_input")
+
+
+def test_deep_plans_are_errors_in_words(spark: Any) -> None:
+    plan = kq.plan()
+    for _ in range(400):
+        plan = plan.select("k")
+    with pytest.raises(PlanError, match="nested too deeply"):
+        spark.range(3).selectExpr("id AS k").transform(plan)
+
+
+def test_two_columns_of_one_name_are_declined(spark: Any) -> None:
+    frame = spark.sql("SELECT 1 AS a, 2 AS a")
+    with pytest.raises(Unsupported, match="two columns a is not supported; rename one"):
+        frame.transform(kq.sql_plan("SELECT count(*) FROM input"))

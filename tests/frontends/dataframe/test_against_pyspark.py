@@ -13,6 +13,7 @@ from pyspark.sql import Window as SparkWindow
 import kquery_spark as kq
 from kquery_spark.frontends.dataframe import named_function
 from kquery_spark.frontends.dataframe.functions import call_form_of
+from tests.conftest import settings
 from tests.frontends.sql.analyzer.engine import rows, same_type
 
 VIEWS = {
@@ -140,6 +141,8 @@ CASES: dict[str, Case] = {
     "distinct zeros": lambda t, f, w: t["people"].select("score").distinct(),
     "dropDuplicates": lambda t, f, w: t["people"].select("state", "flag").dropDuplicates(),
     "dropDuplicates of some": lambda t, f, w: t["people"].dropDuplicates(["id", "name"]).drop("score"),
+    "dropDuplicates by nothing": lambda t, f, w: t["states"].limit(1).dropDuplicates([]),
+    "dropDuplicates of no rows": lambda t, f, w: t["people"].filter(f.col("id") > 100).dropDuplicates([]),
     "union": lambda t, f, w: t["people"].select("id", "name").union(t["states"].select("id", "title")),
     "union widens": lambda t, f, w: t["people"].select("id").unionAll(t["people"].select("salary")),
     "unionByName": lambda t, f, w: t["people"].select("id", "state").unionByName(t["states"].select("state", "id")),
@@ -159,6 +162,8 @@ CASES: dict[str, Case] = {
     "dropna of one": lambda t, f, w: t["people"].dropna(subset="score"),
     "replace": lambda t, f, w: t["people"].replace(4, 40).na.replace(["CA", "CO"], ["ca", "co"], "state"),
     "replace by a dict": lambda t, f, w: t["people"].replace({"Bill": "William", "Von": None}),
+    "replace by numbers beyond a double": lambda t, f, w: t["people"].selectExpr("salary", "CAST(salary AS DECIMAL(38, 0)) AS d", "CAST(salary AS DECIMAL(38, 18)) AS e")
+    .replace(10000, 9007199254740993).replace({11500: 12345678901234567, 12000: None}),
     "row numbers": lambda t, f, w: t["people"].select("id", f.row_number().over(w.partitionBy("state").orderBy("id", "score")).alias("n")),
     "ranks": lambda t, f, w: t["people"].select(
         "id", f.rank().over(w.orderBy("salary")).alias("r"), f.dense_rank().over(w.orderBy("salary")).alias("d"),
@@ -260,6 +265,19 @@ def test_the_same_text_gives_the_same_answer(name: str, tables: Any):
         assert rows(table) == rows(expected)
     else:
         assert sorted(map(repr, rows(table))) == sorted(map(repr, rows(expected)))
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+def test_nothing_is_in_an_empty_list(ansi: bool, tables: Any, spark: Any):
+    context = kq.ExecutionContext(ansi=ansi)
+    context.register_arrow("people", tables[1]["people"].to_arrow())
+    answers = []
+    with settings(spark, {"spark.sql.ansi.enabled": str(ansi).lower()}):
+        for frame, functions in ((spark.table("people"), spark_functions), (context.table("people"), kq)):
+            in_nothing = functions.col("id").isin([])
+            in_list = frame.select("id", in_nothing.alias("a"), (~in_nothing).alias("b")).toArrow()
+            answers.append((sorted(map(repr, rows(in_list))), frame.filter(~in_nothing).count()))
+    assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize("name", VIEWS)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyspark.sql.functions as spark_functions
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.errors import KQueryError, PlanError, SqlError
+from kquery_spark.errors import KQueryError, PlanError, SqlError, Unsupported
 from tests.frontends.dataframe.test_against_pyspark import VIEWS
 
 
@@ -43,6 +45,17 @@ def frames(spark: Any) -> dict[str, Any]:
         (lambda p, s: p.fillna(1, subset=["nosuch"]), "unknown column nosuch"),
         (lambda p, s: p.fillna([1]), "a number, a string or a boolean"),
         (lambda p, s: p.replace(1, "x"), "one kind"),
+        (lambda p, s: p.replace({None: 1}), "a number, a string or a boolean, not NoneType"),
+        (lambda p, s: p.replace(10**400, 1), "within the range of a double"),
+        (lambda p, s: p.replace(1, 10**400), "within the range of a double"),
+        (lambda p, s: p.replace([[1]], [2]), "takes numbers, strings or booleans"),
+        (lambda p, s: p.join(s, 1), "conditions or names of columns, not int"),
+        (lambda p, s: p.join(s, [1]), "conditions or names of columns, not int"),
+        (lambda p, s: kq.lit(Decimal("1E-40")), "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION"),
+        (lambda p, s: kq.lit(Decimal("0." + "1" * 40)), "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION"),
+        (lambda p, s: kq.lit(Decimal("12E+38")), "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION"),
+        (lambda p, s: p.selectExpr("CAST(CAST(NULL AS INT) AS DATE)"), "CAST from int to date is not supported"),
+        (lambda p, s: p.selectExpr("TRY_CAST(CAST(NULL AS BOOLEAN) AS DATE)"), "CAST from boolean to date"),
         (lambda p, s: p.dropna("some"), "'any' or 'all'"),
         (lambda p, s: p.toDF("a"), r"1 name\(s\) for 7 column"),
         (lambda p, s: p.sort("id", "name", ascending=[True]), "1 values for 2 sort keys"),
@@ -91,6 +104,37 @@ def frames(spark: Any) -> dict[str, Any]:
 def test_mistakes_are_errors_in_words(wrong: Any, message: str, frames: dict[str, Any]):
     with pytest.raises(PlanError, match=rf"(?s){message}"):
         wrong(frames["people"], frames["states"])
+
+
+def test_a_row_with_two_columns_of_one_name_is_not_empty(frames: dict[str, Any]):
+    assert not frames["people"].crossJoin(frames["states"]).isEmpty()
+
+
+@pytest.mark.parametrize("returns", ["interval month", "interval day to hour", "array<interval month>"])
+def test_types_without_arrow_types_are_declined(returns: str):
+    with pytest.raises(Unsupported, match=r"a function that returns .* is not supported"):
+        kq.arrow_udf(lambda x: x, returns)
+    with pytest.raises(Unsupported, match=r"column a: the type .* is not supported"):
+        kq.ExecutionContext().register_csv("t", __file__, f"a {returns}")
+
+
+def test_long_lists_are_not_nested(frames: dict[str, Any]):
+    people = frames["people"]
+    patterns = ", ".join(f"'{i}%'" for i in range(600))
+    assert people.filter(f"name LIKE ANY ({patterns}, 'Vo%')").count() == 2
+    assert people.filter("name LIKE ALL ('%o%', '%n')").count() == 3
+    assert people.filter(f"id IN ({', '.join(f'id + {i}' for i in range(1, 600))}, id)").count() == 5
+    wide = people.select(*(kq.col("id").alias(f"c{i}") for i in range(600)))
+    assert wide.dropna(thresh=3).count() == 5
+
+
+def test_functions_of_one_name_are_not_equal(frames: dict[str, Any]):
+    first, second = kq.arrow_udf(lambda x: x, "int"), kq.arrow_udf(lambda x: pc.add(x, 1), "int")
+    people = frames["people"]
+    a, b = (people.select(function("id").alias("c")) for function in (first, second))
+    with pytest.raises(PlanError, match="of another DataFrame"):
+        b.select(a["c"])
+    assert a.filter("c > 3").select(a["c"]).count() == 2
 
 
 def test_unknown_attributes_are_attribute_errors(frames: dict[str, Any]):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
 
 import kquery_spark as kq
 from kquery_spark.errors import PlanError, SqlError
+from kquery_spark.logical import Scan, walk_plan
 
 
 def test_a_view_is_a_table_of_the_context():
@@ -30,6 +33,19 @@ def test_cached_rows_do_not_change_with_their_source(tmp_path: Any):
     assert kept.count() == 2
     with pytest.raises(SqlError, match=r"the tables are t$"):
         context.table("cached")
+
+
+def test_cached_rows_are_freed_with_their_frame():
+    context = kq.ExecutionContext()
+    frame = context.sql("SELECT id FROM range(10)").cache()
+    cached = next(node for node in walk_plan(frame.plan) if isinstance(node, Scan))
+    rows = weakref.ref(cached.source)
+    assert context.table_names() == []
+    del cached
+    frame = frame.filter("id > 3").cache()
+    gc.collect()
+    assert rows() is None
+    assert frame.count() == 6
 
 
 def test_a_frame_keeps_the_tables_it_was_made_of():

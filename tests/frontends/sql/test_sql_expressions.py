@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import IllegalArgumentException, ParseException
+from pyspark.sql import SparkSession
 
 from kquery_spark.errors import SqlError
 from kquery_spark.frontends.sql import parse_expression
@@ -140,10 +142,35 @@ DAY, HOUR = 86_400_000_000, 3_600_000_000
         ("interval '1:2' minute to second", 62_000_000, "MINUTE", "SECOND"),
         ("interval 1 week 1 millisecond", 7 * DAY + 1000, "DAY", "SECOND"),
         ("interval 1.123456789 second", 1_123_456, "SECOND", "SECOND"),
+        ("interval ' 000000001 2 ' day to hour", DAY + 2 * HOUR, "DAY", "HOUR"),
+        ("interval '0000000002:3' hour to minute", 2 * HOUR + 180_000_000, "HOUR", "MINUTE"),
+        ("interval '000000000003:4.5' minute to second", 184_500_000, "MINUTE", "SECOND"),
     ],
 )
 def test_intervals_in_all_spellings(text: str, amount: int, start: str, end: str) -> None:
     assert parse_expression(text) == e.IntervalLiteral(amount, start, end)
+
+
+INTERVALS_WITH_TOO_MANY_CHARACTERS = [
+    "interval '1  02' day to hour",
+    "interval '1\t02' day to hour",
+    "interval '0000000001 01' day to hour",
+    "interval '1 002:03' day to minute",
+    "interval '10000000002:3' hour to minute",
+    "interval '2:003' hour to minute",
+    "interval '0000000000003:4' minute to second",
+    "interval '2:3:4.' hour to second",
+    "interval '2:3:4.1234567890' hour to second",
+    "interval '1.1234567890' second",
+    "interval 1.1234567890 second",
+    "interval '.1234567891 seconds'",
+]
+
+
+@pytest.mark.parametrize("text", INTERVALS_WITH_TOO_MANY_CHARACTERS)
+def test_spark_rejects_these_intervals(text: str, spark: SparkSession) -> None:
+    with pytest.raises((ParseException, IllegalArgumentException)):
+        spark.sql(f"SELECT {text}")
 
 
 @pytest.mark.parametrize(
@@ -159,6 +186,7 @@ def test_intervals_in_all_spellings(text: str, amount: int, start: str, end: str
         "interval '' day",
         "interval 300000000 years",
         "interval 100 nanoseconds",
+        *INTERVALS_WITH_TOO_MANY_CHARACTERS,
     ],
 )
 def test_intervals_that_mean_nothing_are_errors(text: str) -> None:

@@ -41,6 +41,26 @@ select name, flag, sum(id) from t group by grouping sets ((name), (flag), ())
 query
 select name, flag, sum(id) from t group by name, rollup(flag)
 
+-- the keys before GROUPING SETS are the first bits, also a key that is in no set
+query
+select name, flag, count(*), grouping_id() g from t group by name, flag grouping sets ((flag), (name))
+
+query
+select name, flag, grouping(flag) f, grouping_id(name, flag) g, count(*) from t group by name, flag grouping sets ((name))
+
+query
+select flag, grouping_id() g, count(*) from t group by name grouping sets ((name), (flag))
+
+-- the keys of an element come before those of the next one
+query
+select name, flag, id, grouping_id() g from t group by grouping sets ((name), (flag)), id
+
+query
+select name, flag, id, grouping_id() g from t group by rollup(name), cube(id, flag)
+
+query context_declines(is not supported; name the columns)
+select count(* except (name)), count(* except (id)) filter (where id > 1) from t
+
 query
 select name, flag, sum(id) from t group by name, flag with rollup
 

@@ -32,6 +32,10 @@ select datepart('YEAR', d), date_part('month', d), datepart('doy', d) from t
 query
 select current_date() = current_date, current_timestamp() is not null
 
+query
+select current_timestamp() = now(), now() - current_timestamp(), cast(localtimestamp() as timestamp) = now(),
+  (select now()) = now()
+
 query expect_error(INVALID_TYPED_LITERAL)
 select date 'x'
 

@@ -73,3 +73,13 @@ SELECT sum(id) FROM (SELECT id FROM t ORDER BY id LIMIT 3)
 
 query
 SELECT id FROM t ORDER BY id LIMIT 1 + 1
+
+-- only an int is a position
+query
+SELECT count(*) FROM RANGE(3) GROUP BY 5L
+
+query expect_error(MISSING_AGGREGATION)
+SELECT id AS k, count(*) FROM RANGE(3) GROUP BY 1L
+
+query
+SELECT DISTINCT id % 1 AS k FROM RANGE(3) ORDER BY k, 9L, 9S

@@ -77,3 +77,13 @@ SELECT g, count(*) FROM t TABLESAMPLE (100 PERCENT) GROUP BY g
 
 query expect_fallback(random samples are not supported) context_declines(draws at random)
 SELECT count(*) < 41 FROM t TABLESAMPLE (50 PERCENT) REPEATABLE (3)
+
+-- any_value may return NULL from a row of another value
+query context_declines(any_value of other values)
+SELECT * FROM (SELECT 1 AS g, 'a' AS s) PIVOT (any_value(s) FOR g IN (1, 2))
+
+query
+SELECT * FROM VALUES (1, 'a'), (2, 'b') t(q, s) PIVOT (any_value(s) IGNORE NULLS FOR q IN (1, 2))
+
+query
+SELECT * FROM VALUES (1, 10), (2, 20) t(q, s) PIVOT (any_value(s) FOR q IN (1, 2))

@@ -27,7 +27,7 @@ class SessionFacts:
 
     These are ``spark.sql.session.timeZone``, ``ansi.enabled``, ``caseSensitive``, ``mapKeyDedupPolicy`` (whether it is
     LAST_WIN), ``cteRecursionLevelLimit`` and ``cteRecursionRowLimit`` (None: no limit), and ``now_micros``, the time when
-    the query began, for ``current_date`` and ``current_timestamp``.
+    the query began, for ``current_date`` and ``current_timestamp`` (None: the time of the analysis).
     """
 
     time_zone: str = "UTC"

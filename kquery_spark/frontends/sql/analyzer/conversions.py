@@ -66,11 +66,14 @@ class Conversions:
             if isinstance(expr, Call):
                 return replace(expr, type=target)
             raise Unsupported("a cast of an untyped expression that can raise an error is not supported")
-        if expr.dtype == t.NULL or (isinstance(expr, Literal) and expr.value is None):
+        is_null = isinstance(expr, Literal) and expr.value is None
+        if expr.dtype == t.NULL or (is_null and implicit):
             return Literal(None, target)
         if implicit:
             self._check_implicit(expr.dtype, target)
         casts.check_cast(expr.dtype, target)
+        if is_null:
+            return Literal(None, target)
         return Cast(expr, target, self.facts.mode, self.facts.time_zone)
 
     def _check_implicit(self, source: pa.DataType, target: pa.DataType) -> None:

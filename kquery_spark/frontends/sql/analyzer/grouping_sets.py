@@ -15,26 +15,39 @@ from kquery_spark.logical import Expand, LogicalPlan
 from kquery_spark.types import names as t
 
 Sets = list[list[Expr]]
+KeysAndSets = tuple[list[Expr], Sets]
 _MAX_SETS = 4096
 """The maximum number of grouping sets in a query; CUBE of 13 keys has more, and CUBE of 50 does not fit into memory."""
 Resolve = Callable[[ast.Expression], Expr]
 
 
-def grouping_sets(group_by: q.GroupBy, resolve: Resolve) -> Sets | None:
-    """The sets of keys to group by, one after the other; None for plain keys only."""
+def grouping_sets(group_by: q.GroupBy, resolve: Resolve) -> KeysAndSets | None:
+    """The distinct keys in the order of Spark's grouping id, and the sets to group by; None for plain keys only.
+
+    In ``GROUP BY a, b GROUPING SETS ((b), (a))``, the keys before GROUPING SETS come first: a, b. In ``GROUP BY GROUPING
+    SETS ((b), (a)), c``, the keys of the first element come first: b, a, c, although the sets are (b, c) and (a, c).
+    """
     if group_by.sets_of is not None:
+        written = []
         for element in group_by.elements:
             assert isinstance(element, ast.Expression)
-            resolve(element)
-        return [_resolve_nodes(group.expressions, resolve) for group in group_by.sets_of]
+            written.append(resolve(element))
+        sets = [_resolve_nodes(group.expressions, resolve) for group in group_by.sets_of]
+        return _distinct([*written, *_flatten_keys(sets)]), sets
     if all(isinstance(e, ast.Expression) for e in group_by.elements):
         return None
-    sets: Sets = [[]]
+    keys: list[Expr] = []
+    sets = [[]]
     for element in group_by.elements:
         factors = _sets(element, resolve)
+        keys += _flatten_keys(factors)
         _check_count(len(sets) * len(factors))
         sets = [a + b for a in sets for b in factors]
-    return sets
+    return _distinct(keys), sets
+
+
+def _distinct(keys: Sequence[Expr]) -> list[Expr]:
+    return list(dict.fromkeys(keys))
 
 
 def _check_count(sets: int) -> None:
@@ -77,13 +90,14 @@ def _flatten_keys(groups: Sequence[Sequence[Expr]]) -> list[Expr]:
     return [e for group in groups for e in group]
 
 
-def expanded(plan: LogicalPlan, sets: Sets, grouping: Grouping, names: UniqueNames) -> LogicalPlan:
+def expanded(
+    plan: LogicalPlan, keys: Sequence[Expr], sets: Sets, grouping: Grouping, names: UniqueNames
+) -> LogicalPlan:
     """Repeat the input for each set, and pass the keys to ``grouping``.
 
     The grouping id has one bit per key; the first key has the highest bit. A bit is 1 if the key is not in the set. For
     ROLLUP (a, b), the sets (a, b), (a) and () have the ids 00, 01 and 11 in binary.
     """
-    keys = list(dict.fromkeys(key for keys_of_set in sets for key in keys_of_set))
     _check_keys(keys)
     ids = [_grouping_id(keys, chosen) for chosen in sets]
     key_names = [names.fresh(key.name if isinstance(key, Column) else "key") for key in keys]

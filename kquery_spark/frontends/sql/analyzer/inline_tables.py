@@ -99,10 +99,10 @@ def function_table(queries: QueryAnalyzer, node: r.TableFunction) -> LogicalPlan
     step = numbers[2] if len(numbers) > 2 else 1
     if step == 0:
         queries.fail("range cannot take steps of 0", node)
-    count = len(range(start, end, step))
+    count = max(-((start - end) // step), 0)  # len(range(start, end, step)), which may be too large for len()
     if count > _MAX_RANGE_ROWS:
         queries.fail(f"range of more than {_MAX_RANGE_ROWS} rows is not supported", node)
-    column = pa.array(np.arange(start, start + count * step, step, dtype=np.int64)[:count])
+    column = pa.array(start + step * np.arange(count, dtype=np.int64))
     table = pa.Table.from_arrays([column], schema=pa.schema([pa.field("id", t.LONG, False)]))
     return Scan("range", MemorySource(table.schema, f"range({start},{end},{step})", table))
 

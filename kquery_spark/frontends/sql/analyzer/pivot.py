@@ -22,6 +22,8 @@ from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
 from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import relations as r
+from kquery_spark.frontends.sql.ast.node import Node
+from kquery_spark.frontends.sql.ast.node import walk as ast_walk
 from kquery_spark.functions.aggregate_registry import null_ignoring_variant, takes_null_treatment
 from kquery_spark.logical import Aggregate, LogicalPlan, Projection
 from kquery_spark.types import names as t
@@ -59,6 +61,8 @@ def pivoted(
     if all(_is_aggregated_by_value_first(a.expr) for a in aggregates):
         plan, columns = _aggregate_by_value_first(queries, relation.plan, groups, keys, values, aggregates)
     else:
+        if any(_is_any_value(part) for item in node.aggregates for part, _ in ast_walk(item)):
+            raise Unsupported("any_value of other values than numbers and booleans in PIVOT is not supported")
         plan, columns = _aggregate_by_conditions(queries, relation.plan, groups, keys, values, aggregates)
     names = [v.name if len(aggregates) == 1 else f"{v.name}_{a.name}" for v in values for a in aggregates]
     scope = Scope(
@@ -69,6 +73,14 @@ def pivoted(
         queries.facts,
     )
     return ResolvedRelation(plan, scope if node.alias is None else scope.renamed((node.alias,)))
+
+
+def _is_any_value(node: Node) -> bool:
+    """Return whether a node is a call of any_value, which may return a NULL from the rows of other values.
+
+    Only in first and last, Spark ignores these NULLs; to the engine, any_value is another name of first.
+    """
+    return isinstance(node, ast.Call) and node.name[-1].lower() == "any_value" and node.nulls != "IGNORE"
 
 
 def _value(analyzer: ExpressionAnalyzer, node: ast.Expression, keys: Sequence[Expr]) -> _PivotValue:

@@ -7,8 +7,9 @@ use have their own names. While its query is analyzed, only the tables that it c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 import pyarrow as pa
@@ -16,10 +17,12 @@ import pyarrow as pa
 from kquery_spark.errors import PlanError, SqlError, Unsupported
 from kquery_spark.expr import Cast, Column, Expr, Named, SortKey
 from kquery_spark.expr import walk as walk_expr
+from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, SessionFacts
 from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.conversions import Conversions
 from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import AnalyzedSubquery
 from kquery_spark.frontends.sql.analyzer.generators import GeneratorAnalyzer
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
 from kquery_spark.frontends.sql.analyzer.recursion import (
@@ -31,6 +34,7 @@ from kquery_spark.frontends.sql.analyzer.recursion import (
 from kquery_spark.frontends.sql.analyzer.relations import RelationAnalyzer
 from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.analyzer.select_block import SelectAnalyzer
+from kquery_spark.frontends.sql.analyzer.select_block.context import is_ordinal
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as r
@@ -39,7 +43,7 @@ from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.logical import Aggregate, Limit, LogicalPlan, Projection, SetOperation, Sort, Union
 from kquery_spark.logical.aggregate import distinct_rows
 from kquery_spark.logical.set_operation import SetKind
-from kquery_spark.logical.subqueries import ScalarSubquery
+from kquery_spark.logical.subqueries import ScalarSubquery, walk_with_subqueries
 from kquery_spark.types import names as t
 
 # Tables of WITH by folded name: a common table, or the meaning of a recursive table inside of its own query.
@@ -66,13 +70,17 @@ class QueryAnalyzer:
     def __init__(self, sql: str, catalog: Catalog, facts: SessionFacts) -> None:
         self.sql = sql
         self.catalog = catalog
-        self.facts = facts
+        # One reading of the clock for the whole query, so that all calls of current_timestamp() return the same value.
+        now = int(dt.datetime.now(dt.timezone.utc).timestamp() * 1_000_000)
+        self.facts = facts = facts if facts.now_micros is not None else replace(facts, now_micros=now)
         self.convert = Conversions(facts)
         self.names = UniqueNames()
         self.relations = RelationAnalyzer(self)
         self.generators = GeneratorAnalyzer(self)
         self._ctes: _CommonTables = {}
         self._uses_of_ctes = 0
+        self._used_once: set[int] = set()  # the ids of the tables of WITH that are not deterministic
+        self._subqueries: dict[int, AnalyzedSubquery] = {}
 
     def fail(self, message: str, node: Node | None = None) -> NoReturn:
         """Raise at a node."""
@@ -83,7 +91,15 @@ class QueryAnalyzer:
     ) -> ExpressionAnalyzer:
         """An analyzer of expressions in a clause, over the columns of some plans."""
         return ExpressionAnalyzer(
-            self.sql, self.facts, self.names, scope, self.query, outer, clause=clause, plans=plans
+            self.sql,
+            self.facts,
+            self.names,
+            scope,
+            self.query,
+            outer,
+            clause=clause,
+            plans=plans,
+            subqueries=self._subqueries,
         )
 
     def common_table(self, name: str) -> ResolvedRelation | None:
@@ -107,6 +123,13 @@ class QueryAnalyzer:
             relation = self.query(table.query, None)
         finally:
             self._ctes = saved
+        if not all(map(is_deterministic, _expressions(relation.plan))):
+            # Spark computes the rows once for all uses, but here each use is a copy, with other rows.
+            if id(table) in self._used_once:
+                raise Unsupported(
+                    f"several uses of {table.name}, which is not deterministic, are not supported"
+                )
+            self._used_once.add(id(table))
         if table.columns and len(table.columns) != len(relation.scope.visible):
             self.fail(
                 f"[ASSIGNMENT_ARITY_MISMATCH] {table.name} has {len(relation.scope.visible)} column(s), "
@@ -250,7 +273,7 @@ class QueryAnalyzer:
         keys = []
         for item in order_by:
             node = item.expression
-            if isinstance(node, ast.IntegerLiteral):
+            if is_ordinal(node):
                 if not 1 <= node.value <= len(visible):
                     self.fail(
                         f"[ORDER_BY_POS_OUT_OF_RANGE] ORDER BY {node.value} is not in the select list of "
@@ -311,18 +334,24 @@ class QueryAnalyzer:
         return Analyzed(_output_plan(relation.plan, [c.value for c in visible], _unique_names(names)), names)
 
 
+def _expressions(plan: LogicalPlan) -> Iterator[Expr]:
+    return (expr for node in walk_with_subqueries(plan) for expr in node.expressions)
+
+
 def _unique_names(names: Sequence[str]) -> list[str]:
     """Make names unique by a suffix: ``a``, ``a_2``, ``a_3``."""
     unique: list[str] = []
     used_names = set(names)
-    for index, name in enumerate(names):
-        if names.index(name) < index:
-            count = 2
-            while f"{name}_{count}" in used_names:
-                count += 1
-            name = f"{name}_{count}"
-            used_names.add(name)
-        unique.append(name)
+    next_count: dict[str, int] = {}
+    for name in names:
+        if name not in next_count:
+            next_count[name] = 2
+            unique.append(name)
+            continue
+        while (suffixed := f"{name}_{next_count[name]}") in used_names:
+            next_count[name] += 1
+        used_names.add(suffixed)
+        unique.append(suffixed)
     return unique
 
 

@@ -15,6 +15,7 @@ from kquery_spark.frontends.sql.ast.expressions import (
 
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([01][0-7]{2})|(.))", re.DOTALL)
 _ONE_CHARACTER = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SUFFIX = re.compile(r"(bd|[dflsy])$", re.IGNORECASE)
 _INTEGER_TYPES = (("tinyint", 8), ("smallint", 16), ("int", 32), ("bigint", 64))
 _INTEGER_SUFFIX = {"Y": "tinyint", "S": "smallint", "L": "bigint"}
@@ -31,8 +32,9 @@ def unescape(body: str) -> str:
     if "\\" not in body:
         return body
     text = _ESCAPE.sub(_escaped_character, body)
-    # \uD83D\uDE00 writes one character as a pair of UTF-16 surrogates, as in Java.
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    # \uD83D\uDE00 writes one character as a pair of UTF-16 surrogates; Java encodes an unpaired one as a question mark.
+    paired = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return _SURROGATE.sub("?", paired)
 
 
 def _escaped_character(match: re.Match[str]) -> str:
@@ -41,8 +43,14 @@ def _escaped_character(match: re.Match[str]) -> str:
         return chr(int(octal, 8))
     if short or long:
         code = int(short or long, 16)
-        return chr(code) if code <= 0x10FFFF else "\ufffd"
+        return chr(code) if code <= 0x10FFFF else _surrogates_beyond_unicode(code)
     return _ONE_CHARACTER.get(other, other)
+
+
+def _surrogates_beyond_unicode(code: int) -> str:
+    """Return the two UTF-16 units that Spark computes for a code point above U+10FFFF."""
+    offset = code - 0x10000
+    return chr((0xD800 + (offset >> 10)) & 0xFFFF) + chr(0xDC00 + (offset & 0x3FF))
 
 
 def number_literal(text: str, pos: int, *, negative: bool = False) -> Expression | str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
 import kquery_spark as kq
+from kquery_spark.frontends.sql.analyzer.select_block import SelectAnalyzer
 
 
 def cube(keys: int) -> str:
@@ -33,15 +36,45 @@ def doubled_tables(count: int) -> str:
             "more than 4096 grouping sets",
         ),
         (doubled_items(100), "expand to more than 100000 operators"),
+        (
+            "SELECT * FROM range(-9000000000000000000, 9000000000000000000)",
+            "range of more than 20000000 rows",
+        ),
         (doubled_tables(30), "more than 2000 uses of tables of WITH"),
     ],
-    ids=["CUBE", "product of CUBEs", "aliases", "WITH"],
+    ids=["CUBE", "product of CUBEs", "aliases", "range", "WITH"],
 )
 def test_short_queries_of_huge_plans_are_refused(query: str, message: str):
     context = kq.ExecutionContext()
     context.register_arrow("t", pa.table({"id": [1, 2, 3]}))
     with pytest.raises(kq.errors.KQueryError, match=message):
         context.sql(query)
+
+
+@pytest.mark.parametrize("sum_", ["{}", "{} + 1", "1 - {}"])
+def test_nested_subqueries_without_names_are_analyzed_once(sum_: str):
+    query, depth = "1", 14
+    for _ in range(depth):
+        query = f"(SELECT {sum_.format(query)} FROM (SELECT 1) AS t)"
+    context, analyses = kq.ExecutionContext(), []
+    analyze = SelectAnalyzer.analyze
+
+    def counted(self: SelectAnalyzer, *args: Any) -> Any:
+        analyses.append(self)
+        assert len(analyses) < 100
+        return analyze(self, *args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SelectAnalyzer, "analyze", counted)
+        assert len(context.sql(f"SELECT {query}").columns) == 1
+    assert len(analyses) >= depth
+
+
+def test_ranges_with_large_steps_end_in_time():
+    rows = kq.ExecutionContext().sql(
+        "SELECT * FROM range(-9000000000000000000, 9223372036854775807, 9000000000000000000)"
+    )
+    assert rows.to_arrow().to_pydict() == {"id": [-9000000000000000000, 0, 9000000000000000000]}
 
 
 def test_queries_of_usual_sizes_are_not():

@@ -106,10 +106,10 @@ def _star_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call, sta
         analyzer.fail("[INVALID_USAGE_OF_STAR_OR_REGEX] * is an argument of count alone", node)
     if star.qualifier:
         raise Unsupported("count(t.*) is not supported")
+    if star.excluded:
+        raise Unsupported(f"{name}(* EXCEPT ...) is not supported; name the columns")
     if not node.distinct:
         return []
-    if star.excluded:
-        raise Unsupported("count(DISTINCT * EXCEPT ...) is not supported; name the columns")
     return [c.value for c in analyzer.scope.visible]
 
 

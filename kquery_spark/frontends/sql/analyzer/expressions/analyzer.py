@@ -15,10 +15,11 @@ from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.frontends.sql.analyzer.conversions import Conversions
 from kquery_spark.frontends.sql.analyzer.handlers import HandlerTable
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow, SubqueryAnalyzer
-from kquery_spark.frontends.sql.analyzer.scope import Scope
+from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import windows as window_ast
 from kquery_spark.frontends.sql.ast.node import Node
+from kquery_spark.frontends.sql.ast.queries import Query
 from kquery_spark.frontends.sql.printer import to_sql
 from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.functions.registry import EvalMode
@@ -26,6 +27,15 @@ from kquery_spark.kernels.elements import is_array
 from kquery_spark.logical import LogicalPlan
 from kquery_spark.run_control import check_run
 from kquery_spark.types import names as t
+
+
+@dataclass(frozen=True)
+class AnalyzedSubquery:
+    """A subquery's node, its relation, and the outer row with the columns that it reads."""
+
+    node: Query
+    relation: ResolvedRelation
+    outer: OuterRow
 
 
 @dataclass
@@ -36,7 +46,9 @@ class ExpressionAnalyzer:
     take precedence over those of ``scope`` (the select list's names in ORDER BY and HAVING). allows_aggregates,
     allows_windows: whether aggregates and window functions are allowed. plans: the plans that produce the scope's columns,
     so that a column of a DataFrame can be resolved by its lineage. time_windows: the columns for calls of ``window`` and
-    ``session_window``.
+    ``session_window``. subqueries: the latest analysis of each subquery, by the id of its node. reuses_subqueries: whether
+    to read them instead of analyzing a subquery again, for names and types. Otherwise, each level of nested subqueries
+    would multiply the time.
     """
 
     sql: str
@@ -54,6 +66,8 @@ class ExpressionAnalyzer:
     plans: tuple[LogicalPlan, ...] = ()
     named_windows: Mapping[str, window_ast.WindowSpec] = field(default_factory=dict)
     time_windows: Mapping[ast.Call, Expr] = field(default_factory=dict)
+    subqueries: dict[int, AnalyzedSubquery] = field(default_factory=dict)
+    reuses_subqueries: bool = False
 
     def __post_init__(self) -> None:
         self.convert = Conversions(self.facts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.expr import Cast, Expr, Literal
+from kquery_spark.expr import Cast, Expr
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
@@ -36,8 +36,6 @@ def cast(analyzer: ExpressionAnalyzer, node: ast.Cast) -> Expr:
     operand = analyzer.expr(node.operand)
     if operand.dtype == target:
         return operand
-    if isinstance(operand, Literal) and operand.value is None:
-        return Literal(None, target)
     converted = analyzer.convert.cast(operand, target, implicit=False)
     return as_try_cast(converted) if node.is_try else converted
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from typing_extensions import override
@@ -41,7 +41,7 @@ class AnalyzerNamingContext(NamingContext):
     def dtype_of(self, node: ast.Expression) -> pa.DataType | None:
         if isinstance(node, ast.IntervalLiteral) or months_of(self.analyzer, node) is not None:
             return None
-        return self.analyzer.expr(node).dtype
+        return replace(self.analyzer, reuses_subqueries=True).expr(node).dtype
 
     @override
     def window_spec(self, window: window_ast.Window) -> window_ast.WindowSpec | None:

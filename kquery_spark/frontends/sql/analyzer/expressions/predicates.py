@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kquery_spark.expr import Call, Case, Expr, InList, Literal
+from kquery_spark.expr.properties import chain
 from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
@@ -44,17 +45,17 @@ def in_list(analyzer: ExpressionAnalyzer, node: ast.InList) -> Expr:
 
 def _contains(analyzer: ExpressionAnalyzer, operand: Expr, items: Sequence[Expr]) -> Expr:
     if not items:
-        # The value is false even for NULL, but the result has the nullability of the operand.
+        # Spark's spark.sql.legacy.nullInEmptyListBehavior: NULL IN () is false in ANSI mode, and NULL otherwise.
         false = Literal(False, t.BOOL)
+        if not analyzer.facts.ansi:
+            return Case(((analyzer.call("isnotnull", operand), false),), Literal(None, t.BOOL))
+        # The value is false even for NULL, but the result has the nullability of the operand.
         return Case(((false, analyzer.call("eq", operand, operand)),), false)
     operand, *values = analyzer.convert.common([operand, *items], "IN")
     literals = _literal_items(operand, values)
     if literals is not None:
         return InList(operand, literals)
-    predicate = analyzer.call("eq", operand, values[0])
-    for value in values[1:]:
-        predicate = Call.of("or", predicate, analyzer.call("eq", operand, value))
-    return predicate
+    return chain("or", [analyzer.call("eq", operand, value) for value in values])
 
 
 def _literal_items(operand: Expr, values: Sequence[Expr]) -> tuple[Literal, ...] | None:
@@ -96,7 +97,4 @@ def like_quantified(analyzer: ExpressionAnalyzer, node: ast.LikeQuantified) -> E
         analyzer.negated(analyzer.call(function, operand, analyzer.expr(pattern)), node.negated)
         for pattern in node.patterns
     ]
-    predicate = matches[0]
-    for match in matches[1:]:
-        predicate = Call.of("and" if node.quantifier == "ALL" else "or", predicate, match)
-    return predicate
+    return chain("and" if node.quantifier == "ALL" else "or", matches)

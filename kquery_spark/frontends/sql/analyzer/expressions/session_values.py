@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-
 from kquery_spark.expr import Expr, Literal
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.functions.special_forms import Clock, SessionValue
@@ -15,10 +13,8 @@ def session_value(analyzer: ExpressionAnalyzer, form: SessionValue) -> Expr:
     facts = analyzer.facts
     if form.clock is None:
         return Literal(facts.time_zone, t.STRING)
-    micros = facts.now_micros
-    if micros is None:
-        micros = int(dt.datetime.now(dt.timezone.utc).timestamp() * 1_000_000)
-    now = Literal(micros, t.timestamp(facts.time_zone))
+    assert facts.now_micros is not None, "QueryAnalyzer sets it"
+    now = Literal(facts.now_micros, t.timestamp(facts.time_zone))
     if form.clock is Clock.TIMESTAMP:
         return now
     target = t.DATE if form.clock is Clock.DATE else t.TIMESTAMP_NTZ

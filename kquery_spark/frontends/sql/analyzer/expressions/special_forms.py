@@ -109,6 +109,9 @@ def _to_timestamp(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 def _by_pattern(analyzer: ExpressionAnalyzer, node: ast.Call, target: pa.DataType) -> Expr:
     """``to_date`` and ``to_timestamp`` of a string by a pattern; for other types the pattern is ignored."""
     operand, pattern = analyzer.arguments(node)
+    if operand.dtype == t.TIMESTAMP_NTZ:
+        # Spark reads the local time as UTC here, not in the session's time zone as a cast does.
+        raise Unsupported(f"{node.name[0].lower()} of a timestamp_ntz with a pattern is not supported")
     if operand.dtype not in (t.STRING, t.NULL):
         return analyzer.convert.cast(operand, target, implicit=False)
     zone = analyzer.facts.time_zone

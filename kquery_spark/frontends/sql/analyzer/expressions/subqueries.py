@@ -6,7 +6,11 @@ from dataclasses import replace
 from functools import partial
 
 from kquery_spark.expr import Expr, Named, walk
-from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import (
+    EXPRESSIONS,
+    AnalyzedSubquery,
+    ExpressionAnalyzer,
+)
 from kquery_spark.frontends.sql.analyzer.expressions.names import find_name
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
 from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation
@@ -67,17 +71,24 @@ def _compared_columns(
 
 def captured_names(analyzer: ExpressionAnalyzer, query: Query) -> list[str]:
     """The columns of the outer row that a subquery reads, in Spark's order: from the top of its plan down."""
-    outer = _outer_row(analyzer)
-    plan = analyzer.analyze_subquery(query, outer).plan
-    exprs = (e for node in walk_plan(plan) for x in node.expressions for e in walk(x))
-    names = outer.column_names
+    subquery = _subquery(replace(analyzer, reuses_subqueries=True), query)
+    exprs = (e for node in walk_plan(subquery.relation.plan) for x in node.expressions for e in walk(x))
+    names = subquery.outer.column_names
     return [names[e.name] for e in exprs if isinstance(e, OuterColumn) and e.name in names]
 
 
 def _analyzed(analyzer: ExpressionAnalyzer, query: Query) -> tuple[ResolvedRelation, tuple[Named, ...]]:
-    outer = _outer_row(analyzer)
-    relation = analyzer.analyze_subquery(query, outer)
-    return relation, outer.captured_columns
+    subquery = _subquery(analyzer, query)
+    return subquery.relation, subquery.outer.captured_columns
+
+
+def _subquery(analyzer: ExpressionAnalyzer, query: Query) -> AnalyzedSubquery:
+    subquery = analyzer.subqueries.get(id(query)) if analyzer.reuses_subqueries else None
+    if subquery is None:
+        outer = _outer_row(analyzer)
+        subquery = AnalyzedSubquery(query, analyzer.analyze_subquery(query, outer), outer)
+        analyzer.subqueries[id(query)] = subquery
+    return subquery
 
 
 def _outer_row(analyzer: ExpressionAnalyzer) -> OuterRow:

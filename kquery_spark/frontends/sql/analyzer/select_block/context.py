@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from kquery_spark.expr import AggregateCall, Expr
 from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
@@ -68,7 +68,7 @@ class SelectContext:
 
     def ordinal(self, node: ast.Expression, count: int, clause: str) -> int | None:
         """The column index to which an integer in ORDER BY or GROUP BY refers; None for other expressions."""
-        if not isinstance(node, ast.IntegerLiteral):
+        if not is_ordinal(node):
             return None
         if not 1 <= node.value <= count:
             word = clause.replace(" ", "_")
@@ -77,6 +77,11 @@ class SelectContext:
                 node,
             )
         return node.value - 1
+
+
+def is_ordinal(node: ast.Expression) -> TypeGuard[ast.IntegerLiteral]:
+    """Return whether a key of ORDER BY or GROUP BY is a position in the select list: an int, such as 1, but not 1L."""
+    return isinstance(node, ast.IntegerLiteral) and node.type == "int"
 
 
 def is_aggregate(expr: Expr) -> bool:

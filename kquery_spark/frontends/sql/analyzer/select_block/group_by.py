@@ -50,9 +50,9 @@ def _add_keys(
         grouping.add_keys([item.expr for item in items if not contains(item.expr, is_aggregate)])
         return relation.plan
     resolve = _key_resolver(context, relation, items)
-    sets = grouping_sets(group_by, resolve)
-    if sets is not None:
-        return expanded(relation.plan, sets, grouping, context.queries.names)
+    keys_and_sets = grouping_sets(group_by, resolve)
+    if keys_and_sets is not None:
+        return expanded(relation.plan, *keys_and_sets, grouping, context.queries.names)
     keys = []
     for element in group_by.elements:
         assert isinstance(element, ast.Expression)

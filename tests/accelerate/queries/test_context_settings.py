@@ -1,0 +1,81 @@
+"""An ExecutionContext on Spark, and an open plan, give the answers of the session's settings or decline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import kquery_spark as kq
+from kquery_spark.errors import Unsupported
+from kquery_spark.frontends.catalyst.versions import CAST, all_changed_calls
+from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table
+from kquery_spark.spark_bridge.session.bridge import get_bridge
+from kquery_spark.spark_bridge.session.settings import session_settings
+from tests.conftest import SPARK_BEFORE_4_3, settings
+
+PRECISION_LOSS = "spark.sql.decimalOperations.allowPrecisionLoss"
+TIME_PARSER = "spark.sql.legacy.timeParserPolicy"
+CASES = [
+    (PRECISION_LOSS, "false", "CAST(a AS DECIMAL(38, 18)) * CAST(a AS DECIMAL(38, 18))", "arithmetic of decimals"),
+    (TIME_PARSER, "LEGACY", "to_date(s, 'yyyy-MM-dd')", "patterns of times"),
+    (TIME_PARSER, "LEGACY", "(SELECT max(to_timestamp(s, 'yyyy')) FROM input)", "patterns of times"),
+    (TIME_PARSER, "LEGACY", "date_format(DATE '2020-01-01', 'yyyy')", "patterns of times"),
+    ("spark.sql.legacy.sizeOfNull", "false", "size(array(a))", "sizeOfNull=false"),
+    ("spark.sql.timestampType", "TIMESTAMP_NTZ", "TIMESTAMP '2020-01-01 00:00:00'", "timestampType=TIMESTAMP_NTZ"),
+    ("spark.sql.parser.escapedStringLiterals", "true", r"'a\nb'", "escapedStringLiterals=true"),
+    ("spark.sql.ansi.doubleQuotedIdentifiers", "true", '"a"', "doubleQuotedIdentifiers=true"),
+    ("spark.sql.groupByOrdinal", "false", "a", "groupByOrdinal=false"),
+    ("spark.sql.legacy.charVarcharAsString", "true", "a", "charVarcharAsString=true"),
+]  # fmt: skip
+ROWS = "SELECT 1 AS a, '2020-01-01' AS s"
+
+
+@pytest.mark.parametrize(("name", "value", "expression", "reason"), CASES)
+def test_other_values_of_settings_are_declined(
+    spark: Any, name: str, value: str, expression: str, reason: str
+) -> None:
+    plan = kq.sql_plan(f"SELECT {expression} AS x FROM input")
+    frame = spark.sql(ROWS)
+    with settings(spark, {name: value}):
+        context = kq.ExecutionContext(spark)
+        context.register_arrow("input", arrow_table(frame))
+        query = context.sql(f"SELECT {expression} AS x FROM input")
+        with pytest.raises(Unsupported, match=reason):
+            query.to_arrow()
+        with pytest.raises(Unsupported, match=reason):
+            query.to_spark()
+        with pytest.raises(Unsupported, match=reason):
+            frame.transform(plan)
+
+
+def test_settings_of_other_calls_and_default_values_are_not_declined(spark: Any) -> None:
+    defaults = {"spark.sql.timestampType": "TIMESTAMP_LTZ", "spark.sql.legacy.sizeOfNull": "true"}
+    with settings(spark, {PRECISION_LOSS: "false", TIME_PARSER: "LEGACY", **defaults}):
+        context = kq.ExecutionContext(spark)
+        assert context.sql("SELECT 1 + 1 AS a").to_arrow().to_pydict() == {"a": [2]}
+        plan = kq.sql_plan("SELECT a + 1 AS a FROM input")
+        assert spark.sql(ROWS).transform(plan).collect() == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("spark.sql.session.timeZone", "Asia/Tokyo"), ("spark.sql.ansi.enabled", "false")]
+)
+def test_changed_settings_are_declined(spark: Any, name: str, value: str) -> None:
+    with settings(spark, {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}):
+        query = kq.ExecutionContext(spark).sql("SELECT to_date(TIMESTAMP '2020-01-01 20:00:00Z') AS a")
+        with (
+            settings(spark, {name: value}),
+            pytest.raises(Unsupported, match="changed after the ExecutionContext"),
+        ):
+            query.to_arrow()
+        assert query.count() == 1
+
+
+@pytest.mark.skipif(SPARK_BEFORE_4_3, reason="older releases change calls")
+def test_calls_of_older_releases_are_known(spark: Any) -> None:
+    bridge = get_bridge(spark)
+    session = session_settings(bridge.conf, bridge.jvm)
+    assert not all_changed_calls(session)
+    assert CAST in all_changed_calls(replace(session, version="3.5.1"))
