@@ -244,10 +244,13 @@ def _date(text: str, options: CsvOptions) -> int | None:
     """Parse a date in the default format or, if the options set no format, in any form that CAST accepts."""
     value = parse_iso_date(text)
     if value is None and not options.strict_dates:
-        value = parse_date(text)
-        if value is None and text.startswith("GMT"):
-            raise SourceError(f"the date {text!r} is not supported")
+        value = parse_date(_without_gmt(text))
     return value
+
+
+def _without_gmt(text: str) -> str:
+    """Remove GMT everywhere, like Spark's ``cleanLegacyTimestampStr``: 2019-01-01GMT is the date 2019-01-01."""
+    return text.replace("GMT", "")
 
 
 def _booleans(column: pa.Array) -> pa.Array:
@@ -284,9 +287,7 @@ def _timestamps(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa
             stripped = text.strip(_JAVA_BLANKS)
             return None if _ZONE.fullmatch(stripped) else parse_timestamp(text, None)
         value = parse_timestamp(text, zone)
-        if value is None and text.startswith("GMT"):
-            raise SourceError(f"the timestamp {text!r} is not supported")
-        return value
+        return parse_timestamp(_without_gmt(text), zone) if value is None and "GMT" in text else value
 
     def guarded(text: str) -> int | None:
         try:
