@@ -38,3 +38,30 @@ def test_gmt_in_json(spark, tmp_path):
 
 def arrow_schema(ddl: str) -> pa.Schema:
     return pa.schema(list(arrow_type(parse_type(f"struct<{ddl}>"), "UTC")))
+
+
+DIGITS = [
+    "1",
+    "٣",
+    "𝟙",
+    "1𝟙",
+    "-𝟙",
+    "𝟙.5",
+    "1.𝟙",
+    "1" * 39,
+    "1" * 5000,
+    "-" + "1" * 5000,
+    "0" * 5000 + "1",
+    "9" * 19,
+    "9223372036854775808",
+    "1" * 5000 + ".",
+]
+KINDS = ("tinyint", "int", "bigint", "double", "decimal(20,0)", "decimal(38,10)", "string")  # fmt: skip
+
+
+@pytest.mark.parametrize("text", DIGITS, ids=lambda text: text[:6] + str(len(text)))
+def test_rare_digits_and_long_numbers(spark, tmp_path, text):
+    """Java has no digits above U+FFFF, and Python converts at most 4,300 digits to an integer."""
+    path = written(tmp_path, "|".join([text] * len(KINDS)) + "\n")
+    compare(spark, path, {f"c{i}": kind for i, kind in enumerate(KINDS)}, sep="|")
+    compare(spark, path, sep="|", inferSchema=True)

@@ -132,14 +132,23 @@ def _rules(dtype: pa.DataType, options: CsvOptions) -> tuple[str, Parse]:
     raise Unsupported(f"CSV columns of type {t.spark_name(dtype)} are not supported")
 
 
-_INTEGER = re.compile(r"[+-]?\d+")
+# A digit of any script. Java sees a character above U+FFFF as two surrogates, which are not digits.
+_DIGIT = r"[^\D\U00010000-\U0010FFFF]"
+_INTEGER = re.compile(rf"[+-]?{_DIGIT}+")
+_MAX_INTEGER_DIGITS = 19
 
 
 def _integer(text: str, bits: int) -> int | None:
-    if _INTEGER.fullmatch(text) is None:
+    number = parse_whole_number(text)
+    if number is None or number.adjusted() >= _MAX_INTEGER_DIGITS:
         return None
-    value = int(text)
+    value = int(number)
     return value if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
+
+
+def parse_whole_number(text: str) -> decimal.Decimal | None:
+    """Parse a number without fraction and exponent, of any length, which ``int`` does not allow; None for other strings."""
+    return None if _INTEGER.fullmatch(text) is None else decimal.Decimal(text)
 
 
 _DECIMAL_FLOAT = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
@@ -204,7 +213,7 @@ def _nearest_float(value: decimal.Decimal) -> float:
     return float(ranked[0])
 
 
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?[0-9]{1,9})?")
+_NUMBER = re.compile(rf"[+-]?(?:{_DIGIT}+\.?{_DIGIT}*|\.{_DIGIT}+)(?:[eE][+-]?[0-9]{{1,9}})?")
 
 
 def is_number(text: str) -> bool:
