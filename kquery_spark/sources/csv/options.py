@@ -25,7 +25,8 @@ class CsvOptions:
     names: the column names for files without a header; ``{0}`` stands for the index from 0, ``{1}`` for that from 1.
     strict_dates: whether the user set dateFormat, so that other strings are not dates. date_format, timestamp_format,
     timestamp_ntz_format: the patterns of such columns; empty for Spark's default format. case_sensitive: whether header
-    names that differ in case are different names.
+    names that differ in case are different names. declines_malformed_times: whether Spark may raise an error for a string
+    that is not a date or a timestamp, so that the engine does not read it as NULL.
     """
 
     header: bool = False
@@ -52,6 +53,7 @@ class CsvOptions:
     time_zone: str = ""
     names: str = "_c{0}"
     case_sensitive: bool = False
+    declines_malformed_times: bool = False
 
     @property
     def trims(self) -> bool:

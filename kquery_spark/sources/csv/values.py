@@ -42,7 +42,10 @@ def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
     if pattern:
         return _by_pattern(column, dtype, pattern, options)
     if t.is_timestamp(dtype) or dtype == t.TIMESTAMP_NTZ:
-        return _timestamps(column, dtype, options)
+        return _checked_times(_timestamps(column, dtype, options), column, options)
+    if dtype == t.DATE:
+        days = quick_cast(column, dtype)
+        return _checked_times(_by_rules(column, dtype, options) if days is None else days, column, options)
     if dtype == t.BOOL:
         return _booleans(column)
     values = quick_cast(column, dtype)
@@ -50,6 +53,25 @@ def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
         values = _by_rules(column, dtype, options)
     if t.is_fractional(dtype) and options.words_are_numbers:
         return _with_words(values, column, options)
+    return values
+
+
+def _checked_times(values: pa.Array, strings: pa.Array, options: CsvOptions) -> pa.Array:
+    """Return dates or timestamps; raises SourceError if Spark may raise an error for a malformed string among them.
+
+    While ``spark.sql.legacy.timeParserPolicy`` is EXCEPTION, Spark raises an error for a string that the parser of Spark 2
+    accepts, like 2020-02-30. TIMESTAMP_NTZ had no such parser.
+    """
+    if (
+        options.declines_malformed_times
+        and values.type != t.TIMESTAMP_NTZ
+        and values.null_count > strings.null_count
+    ):
+        malformed = strings.filter(pc.and_(values.is_null(), strings.is_valid()))[0].as_py()
+        raise SourceError(
+            f"the malformed date or timestamp {malformed!r} is not supported while spark.sql.legacy.timeParserPolicy "
+            "is EXCEPTION"
+        )
     return values
 
 
