@@ -42,7 +42,7 @@ def test_links_without_a_target_are_skipped(spark, tmp_path):
     number_file(tmp_path / "a.csv", 1)
     os.symlink(tmp_path / "absent.csv", tmp_path / "b.csv")
     assert_listed(spark, tmp_path)
-    with pytest.raises(SourceError, match="(?i)no such file or directory"):
+    with pytest.raises(SourceError, match=r"(?i)no such file or directory"):
         list_files([str(tmp_path / "b.csv")])
 
 
