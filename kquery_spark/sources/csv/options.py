@@ -161,8 +161,8 @@ def pop_patterns(options: dict[str, Any]) -> dict[str, Any]:
 def _drop_harmless(options: dict[str, object]) -> None:
     """Remove options whose value does not affect the rows; raises Unsupported for their other values."""
     options.pop("path", None)
-    for key in ("inputbuffersize", "samplingratio", "maxcharspercolumn", "recursivefilelookup"):
-        if str(options.pop(key, "")).lower() not in ("", "-1", "1.0", "1", "false"):
+    for key, harmless in _HARMLESS.items():
+        if key in options and str(options.pop(key)).lower() not in harmless:
             raise Unsupported(f"the CSV option {key} is not supported")
 
 
@@ -177,6 +177,14 @@ def _check(options: CsvOptions) -> None:
         raise Unsupported("CSV with multiLine and comments or ignored blanks is not supported")
 
 
+MAX_COLUMNS = 20_480
+"""The default of ``maxColumns``: for a line with more values, Spark raises an error."""
+_HARMLESS = {
+    "inputbuffersize": ("", "-1", "1"),
+    "samplingratio": ("", "1", "1.0"),
+    "maxcharspercolumn": ("", "-1"),
+    "recursivefilelookup": ("", "false"),
+}
 _DEFAULT_DATE_FORMAT = "yyyy-MM-dd"
 _PATTERNS = {
     "dateformat": "date_format",
@@ -189,7 +197,7 @@ _ALLOWED: dict[str, tuple[object, ...]] = {
     "chartoescapequoteescaping": ("",),
     "enabledatetimeparsingfallback": (),
     "unescapedquotehandling": ("STOP_AT_DELIMITER",),
-    "maxcolumns": (20480, "20480"),
+    "maxcolumns": (MAX_COLUMNS, str(MAX_COLUMNS)),
     "columnpruning": (True, "true"),
     "columnnameofcorruptrecord": ("_corrupt_record",),
     "compression": (),
