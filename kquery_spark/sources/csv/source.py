@@ -146,12 +146,15 @@ class CsvSource(LineSource):
 
 def _header_line(block: bytes, options: CsvOptions) -> tuple[str | None, bytes]:
     """Return the first line that is neither blank nor a comment, and the bytes after it."""
-    while block:
-        line, _, block = block.partition(b"\n")
-        text = line.decode("utf-8", "replace")
+    start = 0
+    while start < len(block):
+        end = block.find(b"\n", start)
+        end = len(block) if end < 0 else end
+        text = block[start:end].decode("utf-8", "replace")
+        start = end + 1
         stripped = text.strip(_BLANKS)
         if stripped and not (options.comment and stripped.startswith(options.comment)):
-            return text, block
+            return text, block[start:]
     return None, b""
 
 
