@@ -10,6 +10,7 @@ import pytest
 import kquery_spark as kq
 from benchmarks import taxi
 from kquery_spark import kquery_plan
+from kquery_spark.spark_bridge.session import zone_rules
 from tests.accelerate.checks import check
 from tests.conftest import settings
 from tests.sources.compare import written
@@ -80,3 +81,17 @@ def test_the_column_of_malformed_lines_has_the_name_of_the_option(spark, tmp_pat
     with settings(spark, {"spark.sql.columnNameOfCorruptRecord": "bad"}):
         named = reader.option("columnNameOfCorruptRecord", "_corrupt_record").load(path)
         check(named.groupBy("a", "_corrupt_record").count())
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_time_zones_of_options(spark, tmp_path, kind):
+    """Java's short names are declined when the query is planned, and regions have the rules of the JVM."""
+    text = "2020-07-01 10:00:00"
+    path = str(written(tmp_path, f"{text}\n" if kind == "csv" else f'{{"t":"{text}"}}\n', f"f.{kind}"))
+    reader = spark.read.format(kind).schema("t TIMESTAMP")
+    zone = {"csv": "Antarctica/Troll", "json": "Antarctica/Casey"}[kind]
+    for name, coverage in {"PST": 0.0, zone: 1.0, "+05:30": 1.0}.items():
+        query = reader.option("timeZone", name).load(path).groupBy("t").count()
+        check(query, coverage)
+        assert ("the time zone PST is not supported" in str(kq.explain(query))) == (name == "PST")
+    assert zone in zone_rules._followed

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import ConfigError, Unsupported
 from kquery_spark.functions.datetime.parsing import check_pattern
+from kquery_spark.kernels.zones import fixed_offset
 from kquery_spark.types import names as t
 
 _WRITE_ONLY = {"quoteall", "escapequotes"}
@@ -135,12 +136,24 @@ def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptio
         infer_schema=_flag(options, "inferschema"),
         **patterns,
         prefer_date=_flag(options, "preferdate", True),
-        time_zone=str(options.pop("timezone", time_zone)),
+        time_zone=pop_time_zone(options, time_zone),
     )
     _check(result)
     if options:
         raise Unsupported(f"the CSV option {sorted(options)[0]} is not supported")
     return result
+
+
+def pop_time_zone(options: dict[str, Any], default: str) -> str:
+    """Remove the time zone from ``options`` and return it, or the default.
+
+    Raises Unsupported for a time zone that the engine does not know, for example a short name of Java like PST.
+    """
+    if "timezone" not in options:
+        return default
+    time_zone = str(options.pop("timezone"))
+    fixed_offset(time_zone)
+    return time_zone
 
 
 def pop_patterns(options: dict[str, Any]) -> dict[str, Any]:
