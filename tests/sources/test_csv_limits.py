@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+import kquery_spark as kq
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.csv.options import csv_options
 from kquery_spark.sources.csv.source import csv_source
@@ -51,3 +52,23 @@ def test_options_that_are_supported_with_other_values(option):
     with pytest.raises(Unsupported, match="is not supported"):
         csv_options(option)
     csv_options({"maxCharsPerColumn": -1, "samplingRatio": 1.0, "recursiveFileLookup": False})
+
+
+def test_large_files_with_multi_line(spark, tmp_path, monkeypatch):
+    path = written(tmp_path, '1,"a\nb"\n', "small.csv")
+    ddl = {"i": "int", "s": "string"}
+    compare(spark, path, ddl, multiLine=True)
+    source = csv_source([str(path)], schema_of(ddl), multiLine=True)
+    monkeypatch.setattr("kquery_spark.sources.csv.blocks.MAX_WHOLE_BYTES", 7)
+    with pytest.raises(SourceError, match="multiLine are supported up to 7 bytes"):
+        read_all(source)
+    with open(tmp_path / "large.csv", "wb") as file:
+        file.truncate((1 << 30) + 1)
+    with pytest.raises(Unsupported, match=r"large\.csv has 1,073,741,825 bytes"):
+        csv_source([str(tmp_path)], multiLine=True)
+    reader = spark.read.schema("s STRING, i INT")
+    for multi_line in (True, False):
+        frame = reader.option("multiLine", multi_line).csv(str(tmp_path))
+        assert (
+            "bytes, and CSV files with multiLine" in str(kq.explain(frame.groupBy("s").count()))
+        ) == multi_line

@@ -30,6 +30,8 @@ Bools = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
 _BLANKS = "".join(map(chr, range(33)))
 _NEWLINE = 10
+MAX_WHOLE_BYTES = 1 << 30
+"""The size up to which files are read as a whole. Arrow's CSV reader has a limit of 2 GiB."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,8 @@ def _multi_line(
     block: bytes, options: CsvOptions, width: int, column_types: dict[int, pa.DataType], columns: int
 ) -> TextColumns:
     """Split a whole file whose quoted values may have line ends; raises SourceError if Arrow and Spark would differ."""
+    if len(block) > MAX_WHOLE_BYTES:
+        raise SourceError(f"CSV files with multiLine are supported up to {MAX_WHOLE_BYTES:,} bytes")
     if not _has_plain_quotes(block, options, pruned=len(column_types) < columns):
         raise SourceError("quotes or escapes inside values are not supported with multiLine")
     arrays = _parse(block, options, width, column_types, quoted=True)
@@ -320,4 +324,4 @@ def _regular_lines(block: bytes, starts: Positions, ends: Positions, odd: Bools)
     return b"\n".join([*runs, b""])
 
 
-__all__ = ["TextColumns", "count_rows", "text_columns", "tokenized"]
+__all__ = ["MAX_WHOLE_BYTES", "TextColumns", "count_rows", "text_columns", "tokenized"]

@@ -61,7 +61,7 @@ def _open_paths(read: PathsRead) -> Source:
 
 def _read_relation(read: RelationRead) -> Source:
     from kquery_spark.sources.csv.options import csv_options
-    from kquery_spark.sources.csv.source import CsvSource
+    from kquery_spark.sources.csv.source import CsvSource, check_sizes
     from kquery_spark.sources.csv.values import check_type
 
     check_text_relation(CSV.title, read)
@@ -73,6 +73,7 @@ def _read_relation(read: RelationRead) -> Source:
         case_sensitive=settings.case_sensitive,
         declines_malformed_times=declines_malformed_times(read),
     )
+    check_sizes(read.files, options)
     for column in read.relation.data_schema:
         check_type(column.name, column.type)
         if column.name == corrupt_record_column(read):
