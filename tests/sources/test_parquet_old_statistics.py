@@ -19,7 +19,7 @@ from tests.sources.test_parquet_pages import set_writer
 
 
 def replace_in_footer(path: Path, old: bytes, new: bytes) -> None:
-    """Replace all occurrences of some bytes, of which there must be at least one, in a file's footer."""
+    """Replace bytes everywhere in a file's footer, which must contain them."""
     data = path.read_bytes()
     start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     assert len(old) == len(new) and old in data[start:]
