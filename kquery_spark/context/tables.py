@@ -13,7 +13,10 @@ from kquery_spark.frontends.sql import parse_type, to_sql
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast.types import StructType
 from kquery_spark.sources.hadoop.hdfs import cluster_of_options, connect_clusters
+from kquery_spark.sources.memory import memory_column_type
 from kquery_spark.sources.object_stores.connections import connect, store_of_options
+from kquery_spark.types.decimals import MAX_PRECISION
+from kquery_spark.types.names import spark_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,7 +68,7 @@ def arrow_schema(schema: pa.Schema | str | None, time_zone: str) -> pa.Schema | 
 
 def check_column(field: pa.Field, column: pa.ChunkedArray) -> None:
     """Raise SourceError for values that Spark's types cannot represent."""
-    if pa.types.is_decimal256(field.type):
+    if pa.types.is_decimal256(field.type) and field.type.precision > MAX_PRECISION:
         raise SourceError(
             f"column {field.name} is {field.type}; decimals have at most 38 digits: cast it first"
         )
@@ -75,4 +78,12 @@ def check_column(field: pa.Field, column: pa.ChunkedArray) -> None:
         except pa.ArrowInvalid:
             raise SourceError(
                 f"column {field.name} has nanoseconds, which Spark's timestamps cannot store; round it to microseconds"
+            ) from None
+    elif pa.types.is_nested(field.type) or pa.types.is_duration(field.type):
+        dtype = memory_column_type(field)
+        try:
+            column.cast(dtype)
+        except pa.ArrowInvalid as error:
+            raise SourceError(
+                f"column {field.name} has values that Spark's {spark_name(dtype)} cannot store: {error}"
             ) from None

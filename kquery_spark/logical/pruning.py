@@ -268,7 +268,11 @@ def _overlaps(statistics: ColumnRange | None, op: Logic | None, literal: Any, dt
 
 
 def comparable(value: Any, dtype: pa.DataType) -> Any:
-    """Convert a minimum or maximum to the Python value of a literal of this type; None if the type has no such form."""
+    """Convert a minimum or maximum to the Python value of a literal of this type; None if it has no such form.
+
+    NaN is not a bound: parquet-mr before 1.10 (Spark 2.0 to 2.3) writes NaN as minimum and maximum if the first value of a
+    row group is NaN (PARQUET-1246), whatever the other values are.
+    """
     if isinstance(value, dt.datetime):
         if not pa.types.is_timestamp(dtype):
             return None
@@ -281,7 +285,7 @@ def comparable(value: Any, dtype: pa.DataType) -> Any:
         return (value - _EPOCH).days
     if isinstance(value, str):
         return value.encode()
-    if isinstance(value, bool):
+    if isinstance(value, bool) or value != value:
         return None
     if isinstance(value, int) and t.is_decimal(dtype):
         return Decimal(value)

@@ -225,24 +225,55 @@ def _hidden(name: str) -> bool:
 def _list_local(path: str) -> list[tuple[DataFile, str]]:
     """List local files with their paths relative to the listed root; a relative path without a slash is directly in it."""
     local = local_path(path) or path
-    exists = os.path.exists(local)
-    roots = [local] if exists else sorted(r for r in glob.glob(local) if not _hidden(os.path.basename(r)))
-    return [file for root in roots for file in _local_files(root)]
+    if os.path.exists(local):
+        return _local_files(local)
+    roots = {root for pattern in _expand_glob(local) for root in glob.glob(pattern)}
+    visible = sorted(root for root in roots if not _hidden(os.path.basename(root)))
+    return [file for root in visible for file in _local_files(root)]
 
 
-def _local_files(root: str) -> Iterator[tuple[DataFile, str]]:
+def _expand_glob(pattern: str) -> list[str]:
+    """Rewrite a glob of Hadoop as globs of Python: ``{a,b}[^c]`` becomes ``a[!c]`` and ``b[!c]``.
+
+    Raises SourceError for a backslash, which is an escape in Hadoop's globs only.
+    """
+    if "\\" in pattern:
+        raise SourceError(f"the path {pattern} does not exist, and globs with a backslash are not supported")
+    braces = re.search(r"\{([^{}]*)\}", pattern)
+    if braces is None:
+        return [pattern.replace("[^", "[!")]
+    before, after = pattern[: braces.start()], pattern[braces.end() :]
+    return [each for part in braces[1].split(",") for each in _expand_glob(before + part + after)]
+
+
+def _local_files(root: str) -> list[tuple[DataFile, str]]:
+    """List the files below a directory, which may have symbolic links, in the order of their paths; or the root itself."""
     if os.path.isfile(root):
-        yield _stat(root), os.path.basename(root)
-        return
-    for directory, directories, names in os.walk(root):
-        directories[:] = sorted(f for f in directories if not _hidden(f))
-        for name in sorted(n for n in names if not _hidden(n)):
+        file = _stat(root)
+        return [] if file is None else [(file, os.path.basename(root))]
+    files = []
+    for directory, directories, names in os.walk(root, onerror=_raise_unlisted, followlinks=True):
+        directories[:] = [f for f in directories if not _hidden(f)]
+        for name in names:
             full = os.path.join(directory, name)
-            yield _stat(full), os.path.relpath(full, root).replace(os.sep, "/")
+            file = None if _hidden(name) else _stat(full)
+            if file is not None:
+                files.append((file, os.path.relpath(full, root).replace(os.sep, "/")))
+    return sorted(files, key=lambda pair: pair[0].path)
 
 
-def _stat(path: str) -> DataFile:
-    status = os.stat(path)
+def _raise_unlisted(error: OSError) -> None:
+    raise SourceError(f"cannot list {error.filename}: {error.strerror}") from None
+
+
+def _stat(path: str) -> DataFile | None:
+    """Describe a file; None if it does not exist (any more), such as the target of a symbolic link."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {error.strerror}") from None
     absolute = os.path.abspath(path)
     return DataFile(absolute, status.st_size, status.st_mtime_ns // 1_000_000, stamp=stamp_of(absolute))
 
@@ -282,13 +313,18 @@ def _list_remote(path: str) -> list[tuple[DataFile, str]]:
 
 
 def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:
-    wildcard = re.search(r"[*?\[]", inner)
+    wildcard = re.search(r"[*?\[{]", inner)
     if wildcard is None:
         info = fs.get_file_info(inner)
         return [] if info.type == pafs.FileType.NotFound else [info]
     fixed = inner[: wildcard.start()].rpartition("/")[0]
     infos = fs.get_file_info(pafs.FileSelector(fixed or "/", recursive=True))
-    matches = [i for i in infos if _matches_glob(i.path, inner) and not _hidden(i.base_name)]
+    patterns = _expand_glob(inner)
+    matches = [
+        info
+        for info in infos
+        if not _hidden(info.base_name) and any(_matches_glob(info.path, pattern) for pattern in patterns)
+    ]
     return sorted(matches, key=lambda i: i.path)
 
 

@@ -78,13 +78,14 @@ class MemorySource(Source):
             yield Batch.from_arrow(batch, schema)
 
 
+def memory_column_type(field: pa.Field, tz: str = "UTC") -> pa.DataType:
+    """Return the Spark type of a column of an Arrow table; raises Unsupported if it has none."""
+    return DAY_TIME if pa.types.is_duration(field.type) else spark_column_type(field, tz)
+
+
 def memory_source(table: pa.Table, tz: str = "UTC") -> MemorySource:
     """Build the source of an Arrow table; views, large and unsigned types become the types that Spark would use."""
-
-    def column_type(field: pa.Field) -> pa.DataType:
-        return DAY_TIME if pa.types.is_duration(field.type) else spark_column_type(field, tz)
-
-    schema = pa.schema([pa.field(f.name, column_type(f), f.nullable) for f in table.schema])
+    schema = pa.schema([pa.field(f.name, memory_column_type(f, tz), f.nullable) for f in table.schema])
     return MemorySource(schema, uuid.uuid4().hex, table)
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 TIME_PARSER = "spark.sql.legacy.timeParserPolicy"
 """The setting that selects the parser and formatter of dates and times."""
 CORRECTED, EXCEPTION = "CORRECTED", "EXCEPTION"
-"""The values of this setting that the engine supports. EXCEPTION, the default of Spark 3.5, differs for strings that do not
-match a pattern: it raises an error if the parser of Spark before 3.0 would accept the string."""
+"""The values of this setting that the engine supports. EXCEPTION, the default of Spark 3.5, differs for strings that are not
+dates or timestamps: it raises an error if the parser of Spark before 3.0 would accept the string."""
 _PATTERNS = frozenset({"dateformat", "timestampformat", "timestampntzformat"})
 
 PATTERNS = Feature(
@@ -49,3 +49,13 @@ def check_text_relation(title: str, read: RelationRead) -> None:
         raise Unsupported(f"{title} files in other modes than PERMISSIVE are not supported")
     for file in read.files:
         check_codec(file.path)
+
+
+def declines_malformed_times(read: RelationRead) -> bool:
+    """Return whether Spark may raise an error for a malformed date or timestamp instead of reading it as NULL."""
+    return read.settings.text(TIME_PARSER).upper() == EXCEPTION
+
+
+def corrupt_record_column(read: RelationRead) -> str:
+    """Return the name of the column for malformed lines: the option's or else the session's."""
+    return read.options.get("columnnameofcorruptrecord", read.settings.corrupt_record_column)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.types import names as t
+from kquery_spark.types.decimals import MAX_PRECISION
 
 TypeTest = Callable[[pa.DataType], bool]
 
@@ -53,6 +54,10 @@ def spark_type(dtype: pa.DataType, tz: str = "UTC") -> pa.DataType:
         return t.TIME
     if dtype in UNSIGNED:
         return UNSIGNED[dtype]
+    if pa.types.is_decimal(dtype):
+        if dtype.precision > MAX_PRECISION:
+            raise _no_spark_type(dtype)
+        return pa.decimal128(dtype.precision, dtype.scale)
     if dtype in (t.DATE, t.TIME, t.BOOL) or t.is_numeric(dtype):
         return dtype
     raise _no_spark_type(dtype)

@@ -12,7 +12,7 @@ import pytest
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.base import Source
-from kquery_spark.sources.iceberg.source import iceberg_source
+from kquery_spark.sources.iceberg.source import _constant, iceberg_source
 from kquery_spark.sources.iceberg.tasks import Field, PlannedFile, read_schema, read_tasks
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
@@ -108,6 +108,16 @@ def test_a_file_is_read_once_however_it_is_cut() -> None:
 def test_a_part_of_a_file_is_sparks() -> None:
     with pytest.raises(Unsupported, match="Spark reads a part of /f only"):
         read_tasks([task(4, 46)])
+
+
+@pytest.mark.parametrize("dtype", [pa.float64(), pa.float32()], ids=str)
+def test_constants_that_are_not_finite_numbers_are_declined(dtype: pa.DataType) -> None:
+    """Iceberg's JSON has strings for them."""
+    field = Field(1, "d", "double")
+    assert _constant(1.5, field, dtype) == 1.5
+    for text in ("NaN", "Infinity", "-Infinity"):
+        with pytest.raises(Unsupported, match=f"the constant {text} of a column"):
+            _constant(text, field, dtype)
 
 
 NAMES = '[{"field-id": 1, "names": ["a", "id"]}, {"field-id": 2, "names": ["b"]}]'

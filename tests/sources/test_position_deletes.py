@@ -11,8 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from kquery_spark.errors import SourceError
+from kquery_spark.sources.deletes import position_deletes
 from kquery_spark.sources.deletes.live_rows import LiveRows
 from kquery_spark.sources.deletes.position_deletes import PositionDeletes
+from kquery_spark.sources.lru_cache import LruCache
+from kquery_spark.sources.object_stores.connections import connect, store_of_options
 from kquery_spark.sources.parquet.source import parquet_source
 
 
@@ -66,6 +69,28 @@ def test_other_files_are_errors(tmp_path):
     for name in ("other", "damaged", "gone"):
         with pytest.raises(SourceError, match=rf"cannot read the position delete file .*{name}\.parquet"):
             PositionDeletes("a", (str(tmp_path / f"{name}.parquet"),)).positions()
+
+
+def test_errors_do_not_contain_credentials(monkeypatch):
+    class Refused:
+        def open_input_file(self, path: str) -> None:
+            raise OSError(f"GET https://account/{path}?sig=secret-signature: 403")
+
+    path = "abfss://container@account.dfs.core.windows.net/deletes.parquet"
+    connect([store_of_options(path, {"sas_token": "secret-signature"})])
+    monkeypatch.setattr(position_deletes, "filesystem", lambda path: (Refused(), "deletes.parquet"))
+    with pytest.raises(SourceError, match="cannot read the position delete file") as raised:
+        PositionDeletes("a", (path,)).positions()
+    assert "403" in str(raised.value)
+    assert "secret-signature" not in str(raised.value)
+
+
+def test_the_cache_of_delete_files_has_a_limit_in_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(position_deletes, "DELETE_FILES", cache := LruCache(100))
+    for name in ("1", "2", "3"):
+        path = write(tmp_path / f"{name}.parquet", ["a"] * 10, range(10))
+        assert PositionDeletes("a", (path,)).positions().tolist() == list(range(10))
+        assert cache.nbytes == 80
 
 
 @pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])

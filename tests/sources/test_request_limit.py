@@ -16,6 +16,8 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.config.engine import DEFAULT_REQUEST_SECONDS, EngineConfig
 from kquery_spark.errors import KQueryError, SourceError
+from kquery_spark.sources.deletes.position_deletes import PositionDeletes
+from kquery_spark.sources.object_stores.connections import connect, store_of_options
 from kquery_spark.sources.request_limit import limit_requests, within_limit
 from tests.sources.slow_store import slow_store
 
@@ -51,6 +53,22 @@ def test_a_server_that_trickles_is_an_error_within_the_limit(name: str):
         assert time.monotonic() - start < 15
         store.fault = None
         assert ctx.sql("SELECT count(d) AS n FROM t").collect() == [{"n": ROWS}]
+
+
+def test_a_position_delete_file_that_trickles_is_an_error_within_the_limit():
+    file = io.BytesIO()
+    pq.write_table(pa.table({"file_path": ["a"] * ROWS, "pos": np.arange(ROWS)}), file)
+    deletes = PositionDeletes("a", ("s3://trickling/deletes.parquet",))
+    limit_requests(2)
+    with slow_store(file.getvalue()) as store:
+        connect([store_of_options(deletes.paths[0], store.options)])
+        store.fault = "trickle"
+        start = time.monotonic()
+        with pytest.raises(SourceError, match=r"deletes\.parquet took longer than 2 seconds"):
+            deletes.positions()
+        assert time.monotonic() - start < 15
+        store.fault = None
+        assert len(deletes.positions()) == ROWS
 
 
 def test_connections_that_are_cut_are_an_error_that_names_the_object():

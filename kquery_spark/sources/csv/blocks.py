@@ -21,7 +21,7 @@ from kquery_spark.errors import SourceError
 from kquery_spark.kernels.text import if_else
 from kquery_spark.sources.csv.fields import cut
 from kquery_spark.sources.csv.odd_lines import odd_lines
-from kquery_spark.sources.csv.options import CsvOptions
+from kquery_spark.sources.csv.options import MAX_COLUMNS, CsvOptions
 from kquery_spark.sources.csv.tokens import LineTokenizer
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import one_array
@@ -30,6 +30,8 @@ Bools = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
 _BLANKS = "".join(map(chr, range(33)))
 _NEWLINE = 10
+MAX_WHOLE_BYTES = 1 << 30
+"""The size up to which files are read as a whole. Arrow's CSV reader has a limit of 2 GiB."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ def text_columns(
     """
     if not block:
         return TextColumns(tuple(pa.array([], dtype) for dtype in column_types.values()), 0)
+    _check_width(width)
     if options.multi_line:
         return _multi_line(block, options, width, column_types, columns)
     arrays = _cut_at_once(block, options, width, column_types, len(column_types) < columns, kernels)
@@ -126,6 +129,8 @@ def _multi_line(
     block: bytes, options: CsvOptions, width: int, column_types: dict[int, pa.DataType], columns: int
 ) -> TextColumns:
     """Split a whole file whose quoted values may have line ends; raises SourceError if Arrow and Spark would differ."""
+    if len(block) > MAX_WHOLE_BYTES:
+        raise SourceError(f"CSV files with multiLine are supported up to {MAX_WHOLE_BYTES:,} bytes")
     if not _has_plain_quotes(block, options, pruned=len(column_types) < columns):
         raise SourceError("quotes or escapes inside values are not supported with multiLine")
     arrays = _parse(block, options, width, column_types, quoted=True)
@@ -285,11 +290,17 @@ def tokenized(
             tokens = tokenizer.tokens(line.decode(), selected)
         except UnicodeDecodeError:
             raise SourceError("a value is not valid UTF-8") from None
+        _check_width(len(tokens))
         widths.append(len(tokens))
         for cell, index in zip(cells, column_indexes, strict=True):
             value = tokens[index] if index < len(tokens) else None
             cell.append(None if value == options.null_value else value)
     return [pa.array(cell, t.STRING) for cell in cells], np.array(widths, np.int64)
+
+
+def _check_width(width: int) -> None:
+    if width > MAX_COLUMNS:
+        raise SourceError(f"a line of {width:,} values is not supported; Spark reads {MAX_COLUMNS:,} at most")
 
 
 def _trimmed(array: pa.Array, options: CsvOptions) -> pa.Array:
@@ -313,4 +324,4 @@ def _regular_lines(block: bytes, starts: Positions, ends: Positions, odd: Bools)
     return b"\n".join([*runs, b""])
 
 
-__all__ = ["TextColumns", "count_rows", "text_columns", "tokenized"]
+__all__ = ["MAX_WHOLE_BYTES", "TextColumns", "count_rows", "text_columns", "tokenized"]

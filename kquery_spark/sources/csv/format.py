@@ -17,7 +17,12 @@ from kquery_spark.sources.file_format import (
     PathsRead,
     RelationRead,
 )
-from kquery_spark.sources.text_format import TEXT_OPTIONS, check_text_relation
+from kquery_spark.sources.text_format import (
+    TEXT_OPTIONS,
+    check_text_relation,
+    corrupt_record_column,
+    declines_malformed_times,
+)
 
 if TYPE_CHECKING:
     from kquery_spark.sources.base import Source
@@ -56,17 +61,22 @@ def _open_paths(read: PathsRead) -> Source:
 
 def _read_relation(read: RelationRead) -> Source:
     from kquery_spark.sources.csv.options import csv_options
-    from kquery_spark.sources.csv.source import CsvSource
+    from kquery_spark.sources.csv.source import CsvSource, check_sizes
     from kquery_spark.sources.csv.values import check_type
 
     check_text_relation(CSV.title, read)
     settings = read.settings
     if not settings.is_on(_COLUMN_PRUNING):
         raise Unsupported("CSV files are not supported while Spark's column pruning is off")
-    options = replace(csv_options(read.options, settings.time_zone), case_sensitive=settings.case_sensitive)
+    options = replace(
+        csv_options(read.options, settings.time_zone),
+        case_sensitive=settings.case_sensitive,
+        declines_malformed_times=declines_malformed_times(read),
+    )
+    check_sizes(read.files, options)
     for column in read.relation.data_schema:
         check_type(column.name, column.type)
-        if column.name == settings.corrupt_record_column:
+        if column.name == corrupt_record_column(read):
             raise CORRUPT_RECORDS.declined()
     return CsvSource(read.files, read.schema, options, read.partition_columns)
 

@@ -12,10 +12,15 @@ import pyarrow.compute as pc
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.casts.temporal import parse_timestamp
 from kquery_spark.sources.csv.options import CsvOptions
-from kquery_spark.sources.csv.values import is_number, parse_iso_date, parses_as_double, quick_cast
+from kquery_spark.sources.csv.values import (
+    is_number,
+    parse_iso_date,
+    parse_whole_number,
+    parses_as_double,
+    quick_cast,
+)
 from kquery_spark.types import names as t
 
-_WHOLE = re.compile(r"[+-]?\d+")
 _FRACTION = r"\.[0-9]+\z|[eE]-[0-9]*[1-9]"
 _YEAR_LIKE = r"\A[+-]?[0-9]{4,7}\z"
 
@@ -68,14 +73,15 @@ class ColumnType:
         return True
 
     def _add_one(self, text: str, options: CsvOptions) -> None:
-        if _WHOLE.fullmatch(text):
+        whole_number = parse_whole_number(text)
+        if whole_number is not None:
             self.families.add("number")
             self.other_digits |= not text.isascii()
             self.year_like |= re.search(_YEAR_LIKE.replace(r"\z", r"\Z"), text) is not None
-            self._add_integer(int(text))
+            self._add_integer(whole_number)
         elif is_number(text) and Decimal(text).as_tuple().exponent == 0:
             self.families.add("number")
-            self._add_decimal(int(Decimal(text)))
+            self._add_decimal(Decimal(text))
         elif parses_as_double(text, options):
             self.families.add("number")
             self.double = True
@@ -86,7 +92,7 @@ class ColumnType:
         else:
             self.families.add("boolean" if text.lower() in ("true", "false") else "string")
 
-    def _add_integer(self, value: int) -> None:
+    def _add_integer(self, value: Decimal) -> None:
         if -(2**31) <= value < 2**31:
             self.bits = max(self.bits, 32)
         elif -(2**63) <= value < 2**63:
@@ -94,8 +100,8 @@ class ColumnType:
         else:
             self._add_decimal(value)
 
-    def _add_decimal(self, value: int) -> None:
-        digits = len(str(abs(value)))
+    def _add_decimal(self, value: Decimal) -> None:
+        digits = value.adjusted() + 1 if value else 1
         if digits <= 38:
             self.digits = max(self.digits, digits)
         else:

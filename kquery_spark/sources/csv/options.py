@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import ConfigError, Unsupported
 from kquery_spark.functions.datetime.parsing import check_pattern
+from kquery_spark.kernels.zones import fixed_offset
 from kquery_spark.types import names as t
 
 _WRITE_ONLY = {"quoteall", "escapequotes"}
@@ -25,7 +26,8 @@ class CsvOptions:
     names: the column names for files without a header; ``{0}`` stands for the index from 0, ``{1}`` for that from 1.
     strict_dates: whether the user set dateFormat, so that other strings are not dates. date_format, timestamp_format,
     timestamp_ntz_format: the patterns of such columns; empty for Spark's default format. case_sensitive: whether header
-    names that differ in case are different names.
+    names that differ in case are different names. declines_malformed_times: whether Spark may raise an error for a string
+    that is not a date or a timestamp, so that the engine does not read it as NULL.
     """
 
     header: bool = False
@@ -52,6 +54,7 @@ class CsvOptions:
     time_zone: str = ""
     names: str = "_c{0}"
     case_sensitive: bool = False
+    declines_malformed_times: bool = False
 
     @property
     def trims(self) -> bool:
@@ -133,12 +136,24 @@ def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptio
         infer_schema=_flag(options, "inferschema"),
         **patterns,
         prefer_date=_flag(options, "preferdate", True),
-        time_zone=str(options.pop("timezone", time_zone)),
+        time_zone=pop_time_zone(options, time_zone),
     )
     _check(result)
     if options:
         raise Unsupported(f"the CSV option {sorted(options)[0]} is not supported")
     return result
+
+
+def pop_time_zone(options: dict[str, Any], default: str) -> str:
+    """Remove the time zone from ``options`` and return it, or the default.
+
+    Raises Unsupported for a time zone that the engine does not know, for example a short name of Java like PST.
+    """
+    if "timezone" not in options:
+        return default
+    time_zone = str(options.pop("timezone"))
+    fixed_offset(time_zone)
+    return time_zone
 
 
 def pop_patterns(options: dict[str, Any]) -> dict[str, Any]:
@@ -159,8 +174,8 @@ def pop_patterns(options: dict[str, Any]) -> dict[str, Any]:
 def _drop_harmless(options: dict[str, object]) -> None:
     """Remove options whose value does not affect the rows; raises Unsupported for their other values."""
     options.pop("path", None)
-    for key in ("inputbuffersize", "samplingratio", "maxcharspercolumn", "recursivefilelookup"):
-        if str(options.pop(key, "")).lower() not in ("", "-1", "1.0", "1", "false"):
+    for key, harmless in _HARMLESS.items():
+        if key in options and str(options.pop(key)).lower() not in harmless:
             raise Unsupported(f"the CSV option {key} is not supported")
 
 
@@ -175,6 +190,14 @@ def _check(options: CsvOptions) -> None:
         raise Unsupported("CSV with multiLine and comments or ignored blanks is not supported")
 
 
+MAX_COLUMNS = 20_480
+"""The default of ``maxColumns``: for a line with more values, Spark raises an error."""
+_HARMLESS = {
+    "inputbuffersize": ("", "-1", "1"),
+    "samplingratio": ("", "1", "1.0"),
+    "maxcharspercolumn": ("", "-1"),
+    "recursivefilelookup": ("", "false"),
+}
 _DEFAULT_DATE_FORMAT = "yyyy-MM-dd"
 _PATTERNS = {
     "dateformat": "date_format",
@@ -187,7 +210,7 @@ _ALLOWED: dict[str, tuple[object, ...]] = {
     "chartoescapequoteescaping": ("",),
     "enabledatetimeparsingfallback": (),
     "unescapedquotehandling": ("STOP_AT_DELIMITER",),
-    "maxcolumns": (20480, "20480"),
+    "maxcolumns": (MAX_COLUMNS, str(MAX_COLUMNS)),
     "columnpruning": (True, "true"),
     "columnnameofcorruptrecord": ("_corrupt_record",),
     "compression": (),

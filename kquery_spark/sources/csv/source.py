@@ -15,7 +15,7 @@ from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsupported
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.base import DataFile, Source, Split
-from kquery_spark.sources.csv.blocks import TextColumns, count_rows, text_columns
+from kquery_spark.sources.csv.blocks import MAX_WHOLE_BYTES, TextColumns, count_rows, text_columns
 from kquery_spark.sources.csv.infer import ColumnType, safe_names
 from kquery_spark.sources.csv.options import CsvOptions, csv_options
 from kquery_spark.sources.csv.tokens import LineTokenizer
@@ -146,12 +146,15 @@ class CsvSource(LineSource):
 
 def _header_line(block: bytes, options: CsvOptions) -> tuple[str | None, bytes]:
     """Return the first line that is neither blank nor a comment, and the bytes after it."""
-    while block:
-        line, _, block = block.partition(b"\n")
-        text = line.decode("utf-8", "replace")
+    start = 0
+    while start < len(block):
+        end = block.find(b"\n", start)
+        end = len(block) if end < 0 else end
+        text = block[start:end].decode("utf-8", "replace")
+        start = end + 1
         stripped = text.strip(_BLANKS)
         if stripped and not (options.comment and stripped.startswith(options.comment)):
-            return text, block
+            return text, block[start:]
     return None, b""
 
 
@@ -183,6 +186,7 @@ def csv_source(
     """
     parsed = replace(csv_options(options, tz), names=names, case_sensitive=case_sensitive)
     files, fields = partitioned_files(paths, tz)
+    check_sizes(files, parsed)
     if schema is None:
         with naming_file(", ".join(map(str, paths))):
             schema = _described(files, parsed, tz)
@@ -206,6 +210,16 @@ def _table(
         if column.name == "_corrupt_record":
             raise Unsupported("the column _corrupt_record is not supported")
     return CsvSource(tuple(files), schema, options, partition_columns)
+
+
+def check_sizes(files: Sequence[DataFile], options: CsvOptions) -> None:
+    """Raise Unsupported for files that are too large to be read as a whole, which multiLine requires."""
+    for file in files if options.multi_line else ():
+        if file.size > MAX_WHOLE_BYTES:
+            raise Unsupported(
+                f"{file.path} has {file.size:,} bytes, and CSV files with multiLine are supported up to "
+                f"{MAX_WHOLE_BYTES:,} bytes"
+            )
 
 
 def _described(files: Sequence[DataFile], options: CsvOptions, tz: str) -> pa.Schema:

@@ -196,8 +196,7 @@ class LineTokenizer:
                 if self._prev == self._o.quote:
                     self._text.append(self._o.quote)
                     self._prev = self._ch
-                    self._unquoted_with_escapes()
-                    return
+                    continue  # univocity calls this method again, with the same characters
                 self._text.append(self._ch)
             else:
                 self._escaped()

@@ -42,7 +42,10 @@ def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
     if pattern:
         return _by_pattern(column, dtype, pattern, options)
     if t.is_timestamp(dtype) or dtype == t.TIMESTAMP_NTZ:
-        return _timestamps(column, dtype, options)
+        return _checked_times(_timestamps(column, dtype, options), column, options)
+    if dtype == t.DATE:
+        days = quick_cast(column, dtype)
+        return _checked_times(_by_rules(column, dtype, options) if days is None else days, column, options)
     if dtype == t.BOOL:
         return _booleans(column)
     values = quick_cast(column, dtype)
@@ -50,6 +53,25 @@ def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
         values = _by_rules(column, dtype, options)
     if t.is_fractional(dtype) and options.words_are_numbers:
         return _with_words(values, column, options)
+    return values
+
+
+def _checked_times(values: pa.Array, strings: pa.Array, options: CsvOptions) -> pa.Array:
+    """Return dates or timestamps; raises SourceError if Spark may raise an error for a malformed string among them.
+
+    While ``spark.sql.legacy.timeParserPolicy`` is EXCEPTION, Spark raises an error for a string that the parser of Spark 2
+    accepts, like 2020-02-30. TIMESTAMP_NTZ had no such parser.
+    """
+    if (
+        options.declines_malformed_times
+        and values.type != t.TIMESTAMP_NTZ
+        and values.null_count > strings.null_count
+    ):
+        malformed = strings.filter(pc.and_(values.is_null(), strings.is_valid()))[0].as_py()
+        raise SourceError(
+            f"the malformed date or timestamp {malformed!r} is not supported while spark.sql.legacy.timeParserPolicy "
+            "is EXCEPTION"
+        )
     return values
 
 
@@ -132,14 +154,23 @@ def _rules(dtype: pa.DataType, options: CsvOptions) -> tuple[str, Parse]:
     raise Unsupported(f"CSV columns of type {t.spark_name(dtype)} are not supported")
 
 
-_INTEGER = re.compile(r"[+-]?\d+")
+# A digit of any script. Java sees a character above U+FFFF as two surrogates, which are not digits.
+_DIGIT = r"[^\D\U00010000-\U0010FFFF]"
+_INTEGER = re.compile(rf"[+-]?{_DIGIT}+")
+_MAX_INTEGER_DIGITS = 19
 
 
 def _integer(text: str, bits: int) -> int | None:
-    if _INTEGER.fullmatch(text) is None:
+    number = parse_whole_number(text)
+    if number is None or number.adjusted() >= _MAX_INTEGER_DIGITS:
         return None
-    value = int(text)
+    value = int(number)
     return value if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
+
+
+def parse_whole_number(text: str) -> decimal.Decimal | None:
+    """Parse a number without fraction and exponent, of any length, which ``int`` does not allow; None for other strings."""
+    return None if _INTEGER.fullmatch(text) is None else decimal.Decimal(text)
 
 
 _DECIMAL_FLOAT = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
@@ -204,7 +235,7 @@ def _nearest_float(value: decimal.Decimal) -> float:
     return float(ranked[0])
 
 
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?[0-9]{1,9})?")
+_NUMBER = re.compile(rf"[+-]?(?:{_DIGIT}+\.?{_DIGIT}*|\.{_DIGIT}+)(?:[eE][+-]?[0-9]{{1,9}})?")
 
 
 def is_number(text: str) -> bool:
@@ -244,10 +275,13 @@ def _date(text: str, options: CsvOptions) -> int | None:
     """Parse a date in the default format or, if the options set no format, in any form that CAST accepts."""
     value = parse_iso_date(text)
     if value is None and not options.strict_dates:
-        value = parse_date(text)
-        if value is None and text.startswith("GMT"):
-            raise SourceError(f"the date {text!r} is not supported")
+        value = parse_date(_without_gmt(text))
     return value
+
+
+def _without_gmt(text: str) -> str:
+    """Remove GMT everywhere, like Spark's ``cleanLegacyTimestampStr``: 2019-01-01GMT is the date 2019-01-01."""
+    return text.replace("GMT", "")
 
 
 def _booleans(column: pa.Array) -> pa.Array:
@@ -284,9 +318,7 @@ def _timestamps(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa
             stripped = text.strip(_JAVA_BLANKS)
             return None if _ZONE.fullmatch(stripped) else parse_timestamp(text, None)
         value = parse_timestamp(text, zone)
-        if value is None and text.startswith("GMT"):
-            raise SourceError(f"the timestamp {text!r} is not supported")
-        return value
+        return parse_timestamp(_without_gmt(text), zone) if value is None and "GMT" in text else value
 
     def guarded(text: str) -> int | None:
         try:

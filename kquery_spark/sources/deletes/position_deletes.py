@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kquery_spark.errors import SourceError
-from kquery_spark.sources.files import filesystem
+from kquery_spark.sources.files import filesystem, local_path
+from kquery_spark.sources.lru_cache import LruCache
+from kquery_spark.sources.object_stores.connections import error_text
 from kquery_spark.sources.parquet.checked_footer import checked_reader
 from kquery_spark.sources.parquet.flat_chunk import has_delta_strings
 from kquery_spark.sources.parquet.footer import read_footer
+from kquery_spark.sources.request_limit import within_limit
 from kquery_spark.types.vector import Int64s
 
-# Delete files that stay in memory, because one file may list rows of all data files of a partition, which are read in turn.
-_MAX_CACHED = 8
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class DeleteFile:
+    """The content of a position delete file. by_path: the positions by the path of the data file."""
+
+    by_path: dict[str, Int64s]
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the positions in memory."""
+        return sum(positions.nbytes for positions in self.by_path.values())
+
+
+DELETE_FILES: LruCache[str, DeleteFile] = LruCache(64 << 20)
+"""Delete files by path. Cached, because one file may list rows of all data files of a partition, which are read in turn."""
 
 
 @dataclass(frozen=True)
@@ -48,23 +66,41 @@ class PositionDeletes:
         return positions if is_ascending else np.unique(positions)
 
 
-@lru_cache(maxsize=_MAX_CACHED)
 def _read(path: str) -> dict[str, Int64s]:
-    """Read a delete file; returns the positions by the path of the data file."""
+    """Read a delete file, unless it is cached; returns the positions by the path of the data file."""
+    file = DELETE_FILES.get(path)
+    if file is None:
+        file = DeleteFile(_read_file(path))
+        DELETE_FILES.put(path, file)
+    return file.by_path
+
+
+def _read_file(path: str) -> dict[str, Int64s]:
+    """Read a delete file. Opening a file on another filesystem and reading a row group have a limit of time each."""
     fs, inner = filesystem(path)
+    is_local = local_path(path) is not None
+
+    def limited(request: Callable[[], R]) -> R:
+        return request() if is_local else within_limit(path, request)
+
     parts: defaultdict[str, list[Int64s]] = defaultdict(list)
     try:
-        with fs.open_input_file(inner) as opened:
-            footer = read_footer(opened)
-            metadata = None if footer is None else checked_reader(footer, opened.size()).metadata
-            # without a footer pyarrow raises its error
-            file = pq.ParquetFile(opened, metadata=metadata, read_dictionary=_dictionary_columns(metadata))
+        with limited(lambda: fs.open_input_file(inner)) as opened:
+            file = limited(lambda: _open_reader(opened))
             for group in range(file.num_row_groups):
-                for data_path, positions in _read_row_group(file, group, path):
+                for data_path, positions in limited(partial(_read_row_group, file, group, path)):
                     parts[data_path].append(positions)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise SourceError(f"cannot read the position delete file {path}: {error}") from None
+        text = error_text(error, path)
+        raise SourceError(f"cannot read the position delete file {path}: {text}") from None
     return {data_path: np.concatenate(some) for data_path, some in parts.items()}
+
+
+def _open_reader(opened: pa.NativeFile) -> pq.ParquetFile:
+    footer = read_footer(opened)
+    metadata = None if footer is None else checked_reader(footer, opened.size()).metadata
+    # without a footer pyarrow raises its error
+    return pq.ParquetFile(opened, metadata=metadata, read_dictionary=_dictionary_columns(metadata))
 
 
 def _dictionary_columns(metadata: Any) -> list[str]:
@@ -74,24 +110,23 @@ def _dictionary_columns(metadata: Any) -> list[str]:
     return [] if any(has_delta_strings(metadata, i) for i in paths) else ["file_path"]
 
 
-def _read_row_group(file: pq.ParquetFile, group: int, path: str) -> Iterator[tuple[str, Int64s]]:
-    """Yield paths of data files with their positions. If statistics show that there is one path, its column is not read."""
+def _read_row_group(file: pq.ParquetFile, group: int, path: str) -> list[tuple[str, Int64s]]:
+    """Return paths of data files with their positions. If statistics show that there is one path, its column is not read."""
     only = _only_path(file.metadata.row_group(group))
     table = file.read_row_group(group, ["pos"] if only is not None else ["file_path", "pos"])
     if any(column.null_count for column in table.columns):
         raise SourceError(f"the position delete file {path} has a row without a path or position")
     positions = table["pos"].to_numpy().astype(np.int64)
     if only is not None:
-        yield only, positions
-        return
+        return [(only, positions)]
     if not len(positions):
-        return
+        return []
     paths = table["file_path"].combine_chunks().dictionary_encode()
     # Sort the positions by path, then cut them where the path changes.
     indices = paths.indices.to_numpy()
     order = np.argsort(indices, kind="stable")
     ends = np.cumsum(np.bincount(indices, minlength=len(paths.dictionary)))
-    yield from zip(paths.dictionary.to_pylist(), np.split(positions[order], ends[:-1]), strict=True)
+    return list(zip(paths.dictionary.to_pylist(), np.split(positions[order], ends[:-1]), strict=True))
 
 
 def _only_path(group: pq.RowGroupMetaData) -> str | None:

@@ -260,6 +260,8 @@ def _constant(value: Any, field: Field, dtype: pa.DataType) -> Any:
 
 def _from_json(value: Any, dtype: pa.DataType) -> pa.Scalar:
     """Parse a JSON value of Iceberg (appendix D of its specification, "Single-value serialization")."""
+    if pa.types.is_floating(dtype) and isinstance(value, str):
+        raise Unsupported(f"the constant {value} of a column of type {dtype} is not supported")
     if pa.types.is_decimal(dtype):
         return pa.scalar(Decimal(value), dtype)
     if pa.types.is_temporal(dtype):

@@ -16,7 +16,13 @@ from kquery_spark.sources.file_format import (
     PathsRead,
     RelationRead,
 )
-from kquery_spark.sources.text_format import PATTERNS, TEXT_OPTIONS, check_text_relation
+from kquery_spark.sources.text_format import (
+    PATTERNS,
+    TEXT_OPTIONS,
+    check_text_relation,
+    corrupt_record_column,
+    declines_malformed_times,
+)
 
 if TYPE_CHECKING:
     from kquery_spark.sources.base import Source
@@ -39,8 +45,13 @@ def _read_relation(read: RelationRead) -> Source:
 
     check_text_relation(JSON.title, read)
     settings = read.settings
-    options = replace(json_options(read.options, settings.time_zone), case_sensitive=settings.case_sensitive)
-    check_columns(list(read.relation.data_schema), settings.corrupt_record_column)
+    options = json_options(read.options, settings.time_zone)
+    options = replace(
+        options,
+        strings=replace(options.strings, declines_malformed_times=declines_malformed_times(read)),
+        case_sensitive=settings.case_sensitive,
+    )
+    check_columns(list(read.relation.data_schema), corrupt_record_column(read))
     return JsonSource(read.files, read.schema, options, read.partition_columns)
 
 

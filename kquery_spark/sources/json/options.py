@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kquery_spark.errors import ConfigError, Unsupported
-from kquery_spark.sources.csv.options import CsvOptions, pop_patterns
+from kquery_spark.sources.csv.options import CsvOptions, pop_patterns, pop_time_zone
 
 _MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 _WRITE_ONLY = frozenset({"compression", "ignorenullfields", "path"})
@@ -66,7 +66,7 @@ def json_options(options_map: Mapping[str, object], time_zone: str = "UTC") -> J
     mode = options.pop("mode", "PERMISSIVE").upper()
     if mode not in _MODES:
         raise ConfigError(f"the JSON mode must be one of {', '.join(_MODES)}, not {mode}")
-    result = JsonOptions(mode, CsvOptions(time_zone=options.pop("timezone", time_zone), **patterns))
+    result = JsonOptions(mode, CsvOptions(time_zone=pop_time_zone(options, time_zone), **patterns))
     if options:
         raise Unsupported(f"the JSON option {sorted(options)[0]} is not supported")
     return result

@@ -32,6 +32,8 @@ from kquery_spark.sources.parquet.leaves import Leaf, column_leaves, may_exceed_
 
 _DICTIONARY_BYTES_PER_VALUE = 3.0
 _MAY_HAVE_DEPENDENT_PAGES = re.compile(r"parquet-mr(?! version (1\.([89]|\d\d)|[2-9]))")
+# Parquet's Java library before release 1.10 compares the bytes of decimals as signed bytes (PARQUET-686).
+_HAS_UNORDERED_DECIMALS = re.compile(r"parquet-mr(?! version (1\.\d\d|[2-9]))")
 # Measured: 17 KB for a file of three columns, 944 KB for one whose footer of 116 KB describes 1,000 chunks.
 _BYTES_OF_A_FILE, _FOOTER_EXPANSION = 12 << 10, 8
 
@@ -231,11 +233,24 @@ class ParsedFooter:
                 None
                 if leaf_index is None
                 else [
-                    _range(self.metadata.row_group(g).column(leaf_index))
+                    _range(self.metadata.row_group(g).column(leaf_index), self._is_unordered(leaf_index))
                     for g in range(self.metadata.num_row_groups)
                 ]
             )
         return self._ranges[column]
+
+    def _is_unordered(self, leaf_index: int) -> bool:
+        """True if the minimum and maximum of a leaf may be in another order than its values.
+
+        Spark ignores the statistics of such decimals, but Arrow returns them. Files that do not name their writer may have
+        them, too.
+        """
+        leaf = self._leaves[leaf_index]
+        return (
+            leaf.logical_type.type == "DECIMAL"
+            and leaf.physical_type in ("FIXED_LEN_BYTE_ARRAY", "BYTE_ARRAY")
+            and _HAS_UNORDERED_DECIMALS.match(str(self.metadata.created_by or "parquet-mr")) is not None
+        )
 
     def _low_cardinality(self) -> list[str]:
         """String columns to read as dictionaries: dictionary-encoded, and below 3 bytes per value in the first row group.
@@ -259,12 +274,13 @@ class ParsedFooter:
         return columns
 
 
-def _range(chunk: Any) -> ColumnRange | None:
+def _range(chunk: Any, is_unordered: bool) -> ColumnRange | None:
+    """Return the statistics of a chunk. is_unordered: True if its minimum and maximum may not be those of the values."""
     statistics = chunk.statistics
     if statistics is None:
         return None
     nulls = statistics.null_count if statistics.has_null_count else None
-    if not statistics.has_min_max:
+    if not statistics.has_min_max or (is_unordered and statistics.min_raw != statistics.max_raw):
         return ColumnRange(None, None, nulls)
     try:
         return ColumnRange(statistics.min, statistics.max, nulls)

@@ -239,6 +239,8 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str, snapshots: DeltaSna
         return described
     try:
         files = listed_files(source, described, jvm, snapshots)
+        if (option := described.options.get("timezone")) is not None:
+            follow_zone(jvm, option)
     except (Unsupported, SourceError) as error:
         return OtherRelation(described.format, _reason(error))
     if not format_named(described.format).in_jvm_zone:

@@ -1,0 +1,100 @@
+"""Directories and globs list the same files as in Spark."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kquery_spark.errors import SourceError
+from kquery_spark.sources.csv.source import csv_source
+from kquery_spark.sources.files import list_files
+from kquery_spark.sources.parquet.source import parquet_source
+from tests.sources.compare import assert_same
+
+
+def number_file(path: Path, number: int) -> Path:
+    """Write a CSV file of one number, and its directories."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{number}\n")
+    return path
+
+
+def assert_listed(spark, path):
+    assert_same(
+        spark.read.option("inferSchema", True).csv(str(path)), csv_source([str(path)], inferSchema=True)
+    )
+
+
+def test_links_to_directories_and_files(spark, tmp_path):
+    number_file(tmp_path / "other" / "b.csv", 1)
+    number_file(tmp_path / "table" / "k=2" / "a.csv", 2)
+    os.symlink(tmp_path / "other", tmp_path / "table" / "k=1")
+    os.symlink(tmp_path / "other" / "b.csv", tmp_path / "table" / "k=2" / "c.csv")
+    assert_listed(spark, tmp_path / "table")
+    assert len(list_files([str(tmp_path / "table")])[0]) == 3
+
+
+def test_links_without_a_target_are_skipped(spark, tmp_path):
+    number_file(tmp_path / "a.csv", 1)
+    os.symlink(tmp_path / "absent.csv", tmp_path / "b.csv")
+    assert_listed(spark, tmp_path)
+    with pytest.raises(SourceError, match=r"(?i)no such file or directory"):
+        list_files([str(tmp_path / "b.csv")])
+
+
+def test_links_in_a_circle_are_an_error(tmp_path):
+    number_file(tmp_path / "k=1" / "a.csv", 1)
+    os.symlink(tmp_path, tmp_path / "k=1" / "k=2")
+    with pytest.raises(SourceError, match="Too many levels of symbolic links"):
+        list_files([str(tmp_path)])
+
+
+def test_a_directory_that_cannot_be_listed_is_an_error(tmp_path, monkeypatch):
+    number_file(tmp_path / "k=1" / "a.csv", 1)
+    number_file(tmp_path / "k=2" / "a.csv", 2)
+    scandir = os.scandir
+
+    def refuse(path):
+        if str(path).endswith("k=1"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(SourceError, match=r"cannot list .*k=1: Permission denied"):
+        list_files([str(tmp_path)])
+
+
+def test_the_first_path_decides_the_columns(spark, tmp_path):
+    """A hyphen sorts before the slash after the directory, so k=US-CA/b.parquet is the first file."""
+    for value, columns in {"US": ["x"], "US-CA": ["x", "y"]}.items():
+        directory = tmp_path / f"k={value}"
+        directory.mkdir()
+        pq.write_table(pa.table({name: [1] for name in columns}), directory / "part.parquet")
+    source = parquet_source([str(tmp_path)])
+    assert source.schema.names == spark.read.parquet(str(tmp_path)).columns == ["x", "y", "k"]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["[^a]*.csv", "[!a]*.csv", "[a^]*.csv", "[!^]*.csv", "{a,b}.csv", "{a,b*}.csv", "{a,{b,c}}.csv", "{a,a*,?}.csv", "[b-c].csv", "?.csv", "*", "{k,q}/{a,b}.csv"],
+)  # fmt: skip
+def test_globs(spark, tmp_path, pattern):
+    for number, name in enumerate(["a", "b", "c", "^", "bb", ".a", "_b", "k/a", "q/b"]):
+        number_file(tmp_path / f"{name}.csv", number)
+    if pattern == "*":
+        (tmp_path / "k" / "a.csv").unlink()
+        (tmp_path / "q" / "b.csv").unlink()
+    path = f"{tmp_path}/{pattern}"
+    df = spark.read.schema("a INT").csv(path)
+    source = csv_source([path], pa.schema([("a", pa.int32())]))
+    assert_same(df, source)
+
+
+def test_escapes_in_globs_are_declined(tmp_path):
+    number_file(tmp_path / "a.csv", 1)
+    with pytest.raises(SourceError, match="globs with a backslash"):
+        list_files([f"{tmp_path}/\\a.csv"])
