@@ -43,3 +43,12 @@ def test_rules_run_in_their_order_and_may_be_switched_off() -> None:
     assert "constant_folding" not in [step.rule for step in fewer]
     with pytest.raises(ConfigError, match="unknown optimizer rule nonsense"):
         optimizer.optimize_steps(plan(), ["nonsense"])
+
+
+@pytest.mark.parametrize("shared", ["", " AND b = 'y'"])
+def test_a_disjunction_of_many_terms_stays_shallow(shared: str) -> None:
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"a": [1, 2, 700], "b": ["x", "y", "y"]}))
+    terms = [f"(a = {n} AND b < 'z{n}'{shared})" for n in range(500)]
+    found = context.sql(f"SELECT a FROM t WHERE {' OR '.join(terms)} ORDER BY a").to_arrow()
+    assert found["a"].to_pylist() == ([2] if shared else [1, 2])
