@@ -229,3 +229,10 @@ def test_conditions_of_many_terms(spark, zoo, tmp_path):
     check(spark.sql(f"SELECT id, upper(s) AS s FROM odd_u WHERE s LIKE ANY ({patterns})"), coverage=1.0)
     items = ", ".join(f"v + {n}" for n in range(500))
     check(spark.sql(f"SELECT id, upper(s) AS s FROM odd_u WHERE id IN ({items})"), coverage=1.0)
+
+
+def test_dropna_evaluates_the_columns_after_a_null(spark, zoo):
+    frame = spark.sql("SELECT IF(k < 3, NULL, k) AS k, 1 / (k - 2) AS q FROM odd_t").dropna()
+    for query in (frame, frame.transform(kquery_plan, when="always")):
+        with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+            query.collect()

@@ -69,11 +69,13 @@ def like_many(node: CatalystNode, translate: Translator) -> Expr:
 @EXPRESSIONS.handles("AtLeastNNonNulls", family="predicates")
 def at_least_n_non_nulls(node: CatalystNode, translate: Translator) -> Expr:
     """``dropna``: at least n columns are neither NULL nor NaN."""
-    present = [_is_present(translate(child)) for child in node.child_list("children")]
+    values = [translate(child) for child in node.child_list("children")]
+    present = [_is_present(value) for value in values]
     needed: int = node["n"]
     if needed <= 0:
         return Literal(True, t.BOOL)
-    if needed == len(present):
+    # AND does not evaluate the values after the first NULL. Spark evaluates all of them, so it may raise an error.
+    if needed == len(present) and not any(map(can_raise, values[1:])):
         return chain("and", present)
     if needed == 1 and present:
         return chain("or", present)
