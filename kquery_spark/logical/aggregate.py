@@ -70,7 +70,9 @@ class Aggregate(UnaryPlan):
         """Only a condition on the keys moves below, because it drops whole groups and leaves the others complete."""
         if not is_condition_on(predicate, {k.name for k in self.keys}):
             return None
-        return (self._in_terms_of_input(predicate),)
+        below = self._in_terms_of_input(predicate)
+        # The filter below evaluates the keys that it reads once more, so these have to give the same values again.
+        return (below,) if is_deterministic(below) else None
 
     @override
     def trace_to_input(self, expr: Expr) -> tuple[LogicalPlan, Expr] | None:

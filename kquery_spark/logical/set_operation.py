@@ -8,9 +8,10 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr import Expr, substitute
+from kquery_spark.expr import Expr, columns_of, substitute
 from kquery_spark.expr.properties import is_pure
 from kquery_spark.logical.plan import BinaryPlan, LogicalPlan
+from kquery_spark.types.names import has_floats
 from kquery_spark.types.str_enum import StrEnum
 
 
@@ -52,9 +53,15 @@ class SetOperation(BinaryPlan):
 
     @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """A pure filter has the same result for equal rows, so it can be applied to both sides."""
+        """A pure filter has the same result for identical rows, so it can be applied to both sides.
+
+        0.0 and -0.0 are equal, but not identical. Like in Spark, where INTERSECT and EXCEPT DISTINCT are joins whose output
+        is the left row, a filter on floats is applied to the left side only. ALL counts rows of both sides that pass it.
+        """
         if not is_pure(predicate):
             return None
+        if not self.all and any(has_floats(self.column(name).dtype) for name in columns_of(predicate)):
+            return predicate, None
         pairs = zip(self.left.schema.names, self.right.schema.names, strict=True)
         return predicate, substitute(predicate, {left: self.right.column(right) for left, right in pairs})
 

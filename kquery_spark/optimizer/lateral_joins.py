@@ -15,9 +15,12 @@ The plan of the lateral query is processed in three steps:
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
 from kquery_spark.errors import Unsupported
-from kquery_spark.expr import Call, Case, Column, Expr, Literal, Named, rename_columns, substitute
-from kquery_spark.expr.properties import conjunction, conjuncts
+from kquery_spark.expr import Call, Case, Column, Expr, Literal, Named, rename_columns, substitute, walk
+from kquery_spark.expr.properties import conjunction, conjuncts, is_deterministic
 from kquery_spark.logical import (
     Aggregate,
     Filter,
@@ -73,10 +76,18 @@ def _take_apart(query: LogicalPlan) -> _QueryParts:
             conditions += conjuncts(query.condition)
         else:
             definitions = query.definitions
+            if _repeats_nondeterministic(definitions, (*values.values(), *conditions)):
+                break
             values = {name: substitute(value, definitions) for name, value in values.items()}
             conditions = [substitute(condition, definitions) for condition in conditions]
         query = query.child
     return query, values, conditions
+
+
+def _repeats_nondeterministic(definitions: Mapping[str, Expr], exprs: Iterable[Expr]) -> bool:
+    """True if the expressions read a nondeterministic definition more than once: its copies would have other values."""
+    uses = Counter(part.name for expr in exprs for part in walk(expr) if isinstance(part, Column))
+    return any(uses[name] > 1 and not is_deterministic(value) for name, value in definitions.items())
 
 
 def _is_one_row(plan: LogicalPlan) -> bool:

@@ -88,12 +88,12 @@ def _factor_out(terms: list[Expr]) -> Expr:
     sides = [conjuncts(x) for x in terms]
     shared = [x for x in sides[0] if all(x in side for side in sides[1:])]
     if not shared:
-        return _disjunction(terms)
+        return chain("or", terms)
     own = [_remaining_terms(side, shared) for side in sides]
     differing = [x for x in own if x is not None]
     # A side with nothing but shared terms is true whenever these are, so the other sides add nothing: a OR (a AND x).
     if len(differing) == len(own):
-        shared.append(_disjunction(_merge_equalities(differing)))
+        shared.append(chain("or", _merge_equalities(differing)))
     return chain("and", shared)
 
 
@@ -107,10 +107,6 @@ def disjuncts(expr: Expr) -> list[Expr]:
     if isinstance(expr, Call) and expr.logic is Logic.OR:
         return disjuncts(expr.args[0]) + disjuncts(expr.args[1])
     return [expr]
-
-
-def _disjunction(terms: list[Expr]) -> Expr:
-    return chain("or", terms)
 
 
 def _merge_equalities(terms: list[Expr]) -> list[Expr]:

@@ -16,6 +16,8 @@ TIME_PARSER = "spark.sql.legacy.timeParserPolicy"
 CORRECTED, EXCEPTION = "CORRECTED", "EXCEPTION"
 """The values of this setting that the engine supports. EXCEPTION, the default of Spark 3.5, differs for strings that are not
 dates or timestamps: it raises an error if the parser of Spark before 3.0 would accept the string."""
+LEGACY = "LEGACY"
+"""The value that selects the parser and formatter of Spark before 3.0, which use the hybrid calendar."""
 _PATTERNS = frozenset({"dateformat", "timestampformat", "timestampntzformat"})
 
 PATTERNS = Feature(

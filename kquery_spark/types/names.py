@@ -168,3 +168,8 @@ def parts_of(dtype: pa.DataType) -> list[pa.DataType]:
     if pa.types.is_map(dtype):
         return [dtype.key_type, dtype.item_type]
     return [dtype.field(i).type for i in range(dtype.num_fields)] if is_nested(dtype) else []
+
+
+def has_floats(dtype: pa.DataType) -> bool:
+    """Return whether the type is FLOAT or DOUBLE, or contains one of them."""
+    return is_fractional(dtype) or any(map(has_floats, parts_of(dtype)))

@@ -3,7 +3,7 @@
 The JSON contains ``Literal.value.toString``, which is exact for booleans, numbers, dates, intervals and ``timestamp_ntz``.
 It is not exact for other types: a timestamp is printed as local time without an offset (ambiguous in the hour in which
 clocks are set back), a binary as an object address, arrays, maps and structs without quotes, and malformed UTF-8 as U+FFFD.
-These values are read from the JVM.
+With the time parser of Spark 2, the year -44 is printed as 0045. These values are read from the JVM.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ def literal(node: CatalystNode, facts: Facts, time_zone: str) -> pa.Scalar:
     text = node.fields["value"]
     if text is None:
         return pa.scalar(None, arrow)
-    if _json_is_exact(spark, text):
+    if _json_is_exact(spark, text, facts):
         return scalar(_days(text) if spark == "date" else from_text(text, arrow), arrow)
     return scalar(facts.literal_value(node), arrow)
 
 
-def _json_is_exact(spark: Any, text: str) -> bool:
+def _json_is_exact(spark: Any, text: str, facts: Facts) -> bool:
     if isinstance(spark, dict) or spark in ("timestamp", "binary"):
         return False
+    if spark == "date":
+        return facts.prints_exact_dates
     return spark != "string" or "\ufffd" not in text
 
 

@@ -12,6 +12,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Expr, Literal
 from kquery_spark.functions.aggregate_registry import AggregateFunction, aggregate_functions
 from kquery_spark.functions.casts import CAST_CHANGES
+from kquery_spark.functions.casts.nested import parts
 from kquery_spark.functions.registry import COLUMN, Function, for_catalyst, functions
 from kquery_spark.sources.csv.format import CSV
 from kquery_spark.sources.json.format import JSON
@@ -142,7 +143,18 @@ def _changes_by_time_parser(policy: str | None) -> list[ChangedCall]:
             entry.name, entry.catalyst, _parses_text, reason, includes_raising_calls=policy != EXCEPTION
         )
         changes.append(call)
+    if policy != EXCEPTION:
+        reason = f"casts of dates to strings are not supported while {TIME_PARSER} is {policy}"
+        changes.append(ChangedCall(CAST, ("Cast",), _prints_dates, reason))
     return changes
+
+
+def _prints_dates(types: Sequence[pa.DataType], _: Sequence[object]) -> bool:
+    """True for casts of dates, or of values that contain dates, to strings: LEGACY prints the year -44 as 0045."""
+    source, target = types[:2]
+    if source == t.DATE:
+        return t.is_string(target)
+    return any(_prints_dates(pair, ()) for pair in parts(source, target) or ())
 
 
 def _parses_text(types: Sequence[pa.DataType], _: Sequence[object]) -> bool:

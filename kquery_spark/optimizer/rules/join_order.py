@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, count
 
 from kquery_spark.cached_property import cached_property
-from kquery_spark.expr import Expr, columns_of
+from kquery_spark.expr import Call, Expr, columns_of
 from kquery_spark.expr.properties import conjunction, conjuncts, is_pure
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection
 from kquery_spark.logical.join import JoinKey
@@ -34,8 +34,8 @@ def join_order(plan: LogicalPlan) -> LogicalPlan:
     and n_nationkey both equal s_nationkey, and a filter on region leaves 5 of 25 nations. Then customer becomes ``customer
     SEMI JOIN (nation JOIN region)`` before its joins are compared.
 
-    The order is left alone if some inputs are connected by no key, or if a condition can raise: in another order it would
-    see other rows.
+    The order is left alone if some inputs are connected by no key, or if a key or a condition can raise: in another order
+    it would be evaluated for other rows.
     """
     return _Reorder().rewrite(plan)
 
@@ -52,6 +52,20 @@ class _Edge:
     def columns(self) -> tuple[frozenset[str], frozenset[str]]:
         """The columns that each side reads."""
         return frozenset(columns_of(self.left)), frozenset(columns_of(self.right))
+
+    @cached_property
+    def condition(self) -> Expr:
+        """The edge as a term of a join condition."""
+        return Call.of("eq_null_safe" if self.null_safe else "eq", self.left, self.right)
+
+    def key_between(self, left_names: Set[str], right_names: Set[str]) -> JoinKey | None:
+        """Return the key of a join of plans with these columns; None unless each plan has all columns of one side."""
+        a, b = self.columns
+        if a <= left_names and b <= right_names:
+            return JoinKey(self.left, self.right, self.null_safe)
+        if b <= left_names and a <= right_names:
+            return JoinKey(self.right, self.left, self.null_safe)
+        return None
 
 
 class _Reorder:
@@ -162,16 +176,28 @@ class _JoinTree:
 
     @property
     def can_be_reordered(self) -> bool:
-        """True if there is more than one order, and the conditions may be evaluated for any rows."""
-        return 2 < len(self.inputs) <= _MAX_INPUTS and all(map(is_pure, self.terms))
+        """True if there is more than one order, and the keys and conditions may be evaluated for any rows."""
+        keys = [side for edge in self.edges for side in (edge.left, edge.right)]
+        return 2 < len(self.inputs) <= _MAX_INPUTS and all(map(is_pure, (*keys, *self.terms)))
 
 
 def _join_pair(left: LogicalPlan, right: LogicalPlan, tree: _JoinTree) -> LogicalPlan:
-    """Join two inputs by the keys between them, with the terms that read columns of both."""
-    keys = tuple(_keys_between(left, right, tree.edges))
+    """Join two inputs by the keys between them, with the terms that read columns of both.
+
+    A side of an edge can read several inputs: a JOIN b JOIN c ON least(a.x, b.y) = c.z. If a is joined with c first, the
+    edge is not a key of any join, because a.x and b.y are in different plans. It is a term of the join with b then.
+    """
     left_names, right_names = left.column_names, right.column_names
-    terms = [term for term in tree.terms if _reads_both(columns_of(term), left_names, right_names)]
-    return Join(left, right, JoinKind.INNER, keys, conjunction(terms))
+    keys: list[JoinKey] = []
+    terms = list(tree.terms)
+    for edge in tree.edges:
+        key = edge.key_between(left_names, right_names)
+        if key is None:
+            terms.append(edge.condition)
+        else:
+            keys.append(key)
+    condition = conjunction([x for x in terms if _reads_both(columns_of(x), left_names, right_names)])
+    return Join(left, right, JoinKind.INNER, tuple(keys), condition)
 
 
 def _reads_both(names: Set[str], left_names: Set[str], right_names: Set[str]) -> bool:
@@ -188,15 +214,8 @@ def _is_applied(plan: LogicalPlan, term: Expr) -> bool:
 
 def _keys_between(left: LogicalPlan, right: LogicalPlan, edges: list[_Edge]) -> list[JoinKey]:
     """Return the keys that connect two plans, with each expression on the side that has its columns."""
-    left_names, right_names = left.column_names, right.column_names
-    keys = []
-    for edge in edges:
-        a, b = edge.columns
-        if a <= left_names and b <= right_names:
-            keys.append(JoinKey(edge.left, edge.right, edge.null_safe))
-        elif b <= left_names and a <= right_names:
-            keys.append(JoinKey(edge.right, edge.left, edge.null_safe))
-    return keys
+    keys = (edge.key_between(left.column_names, right.column_names) for edge in edges)
+    return [key for key in keys if key is not None]
 
 
 def _join_below(plan: Projection) -> LogicalPlan | None:

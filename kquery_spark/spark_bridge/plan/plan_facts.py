@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import KQueryError, Unsupported
+from kquery_spark.sources.text_format import LEGACY, TIME_PARSER
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.plan.case_json import replace_case
 from kquery_spark.spark_bridge.plan.expected_rows import UNKNOWN_ROWS, expected_rows
@@ -186,6 +187,15 @@ class Facts:
     def patterns(self, node: CatalystNode) -> list[str | None]:
         """Return the patterns of LikeAll, LikeAny or their negations."""
         return [internal_value(value, "string") for value in few_elements(self.jvm_object(node).patterns())]
+
+    @cached_property
+    def prints_exact_dates(self) -> bool:
+        """False if ``toJSON`` prints dates in the hybrid calendar and without eras, as the LEGACY time parser does.
+
+        The policy is that of the session that is active in the JVM's thread, which may not be the session of the plan.
+        """
+        policy = self._jvm.call("org.apache.spark.sql.internal.SQLConf", "get").getConfString(TIME_PARSER)
+        return str(policy).upper() != LEGACY
 
     @_declines_on_error
     def literal_value(self, node: CatalystNode) -> Any:

@@ -7,6 +7,7 @@ import warnings
 import pandas as pd
 import pyarrow as pa
 import pyarrow.orc as pa_orc
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
@@ -216,3 +217,22 @@ def test_handed_over_rows_weigh_as_much_as_spark_expects(spark, zoo):
         assert 0 < handed < 1000
     finally:
         cached.unpersist()
+
+
+def test_conditions_of_many_terms(spark, zoo, tmp_path):
+    values = {f"c{n}": [n, None if n < 300 else n, None] for n in range(600)}
+    pq.write_table(pa.table({"id": [1, 2, 3], **values}), str(tmp_path / "wide.parquet"))
+    wide = spark.read.parquet(str(tmp_path))
+    for frame in (wide.dropna(), wide.dropna(thresh=301), wide.dropna(how="all", subset=list(values))):
+        check(frame.selectExpr("id", "c0 + c599 AS c"), coverage=1.0)
+    patterns = ", ".join(f"'{n}1%'" for n in range(500))
+    check(spark.sql(f"SELECT id, upper(s) AS s FROM odd_u WHERE s LIKE ANY ({patterns})"), coverage=1.0)
+    items = ", ".join(f"v + {n}" for n in range(500))
+    check(spark.sql(f"SELECT id, upper(s) AS s FROM odd_u WHERE id IN ({items})"), coverage=1.0)
+
+
+def test_dropna_evaluates_the_columns_after_a_null(spark, zoo):
+    frame = spark.sql("SELECT IF(k < 3, NULL, k) AS k, 1 / (k - 2) AS q FROM odd_t").dropna()
+    for query in (frame, frame.transform(kquery_plan, when="always")):
+        with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+            query.collect()

@@ -9,6 +9,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.literals import literal
 from kquery_spark.spark_bridge.plan.literal_values import from_text, scalar
 from kquery_spark.types.names import YEAR_MONTH
+from tests.conftest import settings
 
 
 def literal_of(fetch, expression):
@@ -71,11 +72,15 @@ def test_a_literal_is_what_spark_answers(spark, fetch, expression):
     assert repr(actual.as_py()) == repr(expected.as_py())
 
 
-@pytest.mark.parametrize("text", ["-0044-03-15", "0000-02-29", "+12345-01-01", "-290000-12-31"])
-def test_years_python_does_not_have(spark, fetch, text):
-    node, facts = literal_of(fetch, f"date'{text}'")
-    days = spark.sql(f"select unix_date(date'{text}') as x").first().x
-    assert literal(node, facts, "UTC").cast(pa.int32()).as_py() == days
+@pytest.mark.parametrize("policy", ["CORRECTED", "legacy"])
+@pytest.mark.parametrize(
+    "text", ["-0044-03-15", "0000-02-29", "1582-10-10", "2020-01-01", "+12345-01-01", "-290000-12-31"]
+)
+def test_dates_that_python_or_the_hybrid_calendar_does_not_have(spark, fetch, text, policy):
+    with settings(spark, {"spark.sql.legacy.timeParserPolicy": policy}):
+        node, facts = literal_of(fetch, f"date'{text}'")
+        days = spark.sql(f"select unix_date(date'{text}') as x").first().x
+        assert literal(node, facts, "UTC").cast(pa.int32()).as_py() == days
 
 
 @pytest.mark.parametrize("instant", [1604208600, 1604212200])

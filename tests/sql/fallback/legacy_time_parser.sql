@@ -8,11 +8,21 @@ CREATE TEMP VIEW t AS SELECT * FROM VALUES
   (3, NULL, NULL, NULL, NULL) AS v(id, s, d, ts, j)
 
 query
-SELECT CAST(d AS STRING) AS a, CAST(ts AS STRING) AS b, try_cast(s AS DATE) AS c, try_cast(s AS TIMESTAMP) AS e, unix_timestamp(ts) AS f,
-  to_unix_timestamp(d) AS g, concat(d, ts) AS h, count(*) FROM t GROUP BY ALL
+SELECT d AS a, CAST(ts AS STRING) AS b, try_cast(s AS DATE) AS c, try_cast(s AS TIMESTAMP) AS e, unix_timestamp(ts) AS f,
+  to_unix_timestamp(d) AS g, concat(s, ts) AS h, count(*) FROM t GROUP BY ALL
 
 query
 SELECT date_trunc('MONTH', ts) AS m, max(d), min(ts), sum(id) FROM t GROUP BY 1
+
+query expect_fallback(casts of dates to strings are not supported)
+SELECT CAST(d AS STRING) AS a, count(*) FROM t GROUP BY 1
+
+query expect_fallback(casts of dates to strings are not supported)
+SELECT CAST(array(d) AS ARRAY<STRING>)[0] AS a, count(*) FROM t GROUP BY 1
+
+-- Dates in the plan: the JSON of the plan has the year 0 as 0001, and the days that the hybrid calendar lacks as 1582-10-15.
+query
+SELECT id FROM t WHERE d = DATE'0000-01-01' OR d = DATE'1582-10-10' OR d < DATE'-0044-03-15'
 
 query expect_fallback(patterns of times are not supported)
 SELECT to_timestamp(s, 'yyyy-MM-dd') AS d, count(*) FROM t GROUP BY 1

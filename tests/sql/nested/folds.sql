@@ -98,5 +98,13 @@ SELECT k, array_sort(b, (x, y) -> 1) v FROM t
 query expect_fallback(does not order all elements) context_declines(does not order all elements)
 SELECT k, array_sort(b, (x, y) -> CASE WHEN x < y THEN 1 ELSE 0 END) v FROM t
 
+-- a lambda that makes NULL equal to all other elements
+query expect_fallback(does not order all elements) context_declines(does not order all elements)
+SELECT array_sort(IF(k > 0, array(3, NULL, 1), NULL), (x, y) -> IF(x < y, -1, IF(x > y, 1, 0))) v FROM t
+
+-- the same lambda is the default comparison of elements that are not NULL
+query
+SELECT k, array_sort(map_keys(m), (x, y) -> IF(x < y, -1, IF(x > y, 1, 0))) v, array_sort(map_keys(m)) w FROM t
+
 query expect_error(DATATYPE_MISMATCH.UNEXPECTED_RETURN_TYPE)
 SELECT array_sort(a, (x, y) -> 'x') FROM t

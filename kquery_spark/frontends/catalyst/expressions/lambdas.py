@@ -48,7 +48,9 @@ def array_sort(node: CatalystNode, translate: Translator) -> Expr:
     translate.check_fields(node, "allowNullComparisonResult")
     call = _call(node, [translate(node.child("argument"))], node.child("function"), translate)
     left, right = (Column(f.name, f.type, f.nullable) for f in call.parameter_fields)
-    if call.body in (_default_order(left, right), _order(left, right)):
+    # Spark's optimizer removes the tests for NULL from the default comparison if no element is NULL. For elements that can
+    # be NULL, the comparison without these tests is a user's lambda, which makes NULL equal to all other elements.
+    if call.body == _default_order(left, right) or (not left.nullable and call.body == _order(left, right)):
         return Call.of(call.entry.without_lambda, *call.arguments)
     if node["allowNullComparisonResult"]:
         raise Unsupported("array_sort by a lambda that may give NULL is not supported")

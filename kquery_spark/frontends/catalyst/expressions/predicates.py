@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
-
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Case, Expr, InList, Literal
-from kquery_spark.expr.properties import can_raise
+from kquery_spark.expr.properties import can_raise, chain
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.frontends.catalyst.expressions.values import as_literal
 from kquery_spark.functions.registry import for_catalyst
@@ -26,7 +23,7 @@ def in_list(node: CatalystNode, translate: Translator) -> Expr:
     plain = not t.is_nested(child.dtype)
     if plain and all(isinstance(item, Literal) and item.dtype == child.dtype for item in items):
         return InList(child, tuple(item for item in items if isinstance(item, Literal)))
-    return reduce(lambda a, b: Call.of("or", a, b), (Call.of("eq", child, item) for item in items))
+    return chain("or", [Call.of("eq", child, item) for item in items])
 
 
 @EXPRESSIONS.handles("InSet", family="predicates")
@@ -66,30 +63,25 @@ def like_many(node: CatalystNode, translate: Translator) -> Expr:
         if can_raise(condition):
             raise Unsupported(f"LIKE with the malformed pattern {pattern!r} is not supported")
         conditions.append(Call.of("not", condition) if node.cls.startswith("Not") else condition)
-    return _fold_conditions("and" if node.cls.endswith("All") else "or", conditions)
+    return chain("and" if node.cls.endswith("All") else "or", conditions)
 
 
 @EXPRESSIONS.handles("AtLeastNNonNulls", family="predicates")
 def at_least_n_non_nulls(node: CatalystNode, translate: Translator) -> Expr:
     """``dropna``: at least n columns are neither NULL nor NaN."""
-    present = [_is_present(translate(child)) for child in node.child_list("children")]
+    values = [translate(child) for child in node.child_list("children")]
+    present = [_is_present(value) for value in values]
     needed: int = node["n"]
     if needed <= 0:
         return Literal(True, t.BOOL)
-    if needed == len(present):
-        return _fold_conditions("and", present)
+    # AND does not evaluate the values after the first NULL. Spark evaluates all of them, so it may raise an error.
+    if needed == len(present) and not any(map(can_raise, values[1:])):
+        return chain("and", present)
     if needed == 1 and present:
-        return _fold_conditions("or", present)
+        return chain("or", present)
     one, zero = Literal(1, t.INT), Literal(0, t.INT)
-    count = _fold_conditions("add", [Case(((condition, one),), zero) for condition in present] or [zero])
+    count = chain("add", [Case(((condition, one),), zero) for condition in present] or [zero])
     return Call.of("gteq", count, Literal(needed, t.INT))
-
-
-def _fold_conditions(function: str, parts: Sequence[Expr]) -> Expr:
-    first, *others = parts
-    for other in others:
-        first = Call.of(function, first, other)
-    return first
 
 
 def _is_present(value: Expr) -> Expr:
