@@ -38,7 +38,19 @@ _PREFIXES = (
     "spark.driver.memory",
     "spark.executor.memory",
 )
-_NEVER = ("password", "secret", "token", "credential", "key", "dir", "path", "user", "host", "url", "uri")
+_PRIVATE_WORDS = (
+    "password",
+    "secret",
+    "token",
+    "credential",
+    "key",
+    "dir",
+    "path",
+    "user",
+    "host",
+    "url",
+    "uri",
+)
 
 
 def environment() -> dict[str, Any]:
@@ -77,7 +89,7 @@ def published_settings(settings: Mapping[str, str]) -> dict[str, str]:
 
 def _is_publishable(key: str) -> bool:
     lowered = key.lower()
-    return key.startswith(_PREFIXES) and not any(word in lowered for word in _NEVER)
+    return key.startswith(_PREFIXES) and not any(word in lowered for word in _PRIVATE_WORDS)
 
 
 def _version(package: str) -> str | None:

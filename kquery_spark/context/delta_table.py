@@ -108,13 +108,13 @@ def _files(path: str, table: Any, partitions: Sequence[pa.Field]) -> tuple[DataF
     files = []
     rows = zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True)
     for row, (name, size) in enumerate(rows):
-        file = _absolute(path, name)
+        file = _file_path(path, name)
         partition = tuple(plain_value(column[row]) for column in values)
         files.append(DataFile(file, size, modified_ms(file), partition, stamp_of(file)))
     return tuple(files)
 
 
-def _absolute(path: str, name: str) -> str:
+def _file_path(path: str, name: str) -> str:
     """Return the full path of a file. The log contains escaped paths, most of them relative to the table's directory."""
     name = unquote(name)
     return name if "://" in name or name.startswith("/") else f"{path.rstrip('/')}/{name}"

@@ -74,15 +74,15 @@ class ContextSession(Session):
         def bound(node: Node) -> Node:
             if _is_unbound(node):
                 return replace(node, bound=self._catalog.table(node.name))
-            if self._is_own(node):
+            if self._calls_user_function(node):
                 return replace(node, user=self._functions[node.name[0].lower()])
             return node
 
-        open_ = any(_is_unbound(n) or self._is_own(n) for n, _ in walk(query))
+        open_ = any(_is_unbound(n) or self._calls_user_function(n) for n, _ in walk(query))
         with limited_depth():
             return rewrite(query, bound) if open_ else query
 
-    def _is_own(self, node: Node) -> TypeGuard[Call]:
+    def _calls_user_function(self, node: Node) -> TypeGuard[Call]:
         return isinstance(node, Call) and len(node.name) == 1 and node.name[0].lower() in self._functions
 
     @override

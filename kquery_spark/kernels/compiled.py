@@ -98,7 +98,7 @@ class CompiledLoops:
         """True if the kernels are compiled."""
         return self._module is not None or (self.directory is not None and (self.directory / _READY).exists())
 
-    def are_ready(self) -> bool:
+    def are_ready_or_start_compiling(self) -> bool:
         """Return True if the kernels are compiled; otherwise start to compile them in the background."""
         if not self.are_compiled:
             self.load()

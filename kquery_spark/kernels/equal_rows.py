@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from kquery_spark.kernels import integer_order
-from kquery_spark.kernels.hash_index import MULTIPLIER, row_numbers
+from kquery_spark.kernels.hash_index import MULTIPLIER, empty_slots
 from kquery_spark.types.vector import Int64s
 
 _NEXT_MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
@@ -29,7 +29,7 @@ def first_equal_rows(values: Int64s) -> Int64s:
     count = len(values)
     bits = max(1, (2 * count - 1).bit_length())  # the table has at least two slots per value
     shift = np.uint64(64 - bits)
-    table = row_numbers(1 << bits, count)
+    table = empty_slots(1 << bits, count)
     first = np.empty(count, np.int64)
     rows = np.arange(count, dtype=np.int64)  # the rows of this round, ascending
     hashes = values.view(np.uint64) * MULTIPLIER

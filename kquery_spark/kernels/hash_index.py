@@ -16,7 +16,7 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """The multiplier of Fibonacci hashing: 2^64 divided by the golden ratio, rounded to an odd number."""
 
 
-def row_numbers(size: int, rows: int) -> npt.NDArray[np.signedinteger]:
+def empty_slots(size: int, rows: int) -> npt.NDArray[np.signedinteger]:
     """Return ``size`` empty slots (-1) that can hold row numbers below ``rows``; 32 bits wide if possible."""
     return np.full(size, -1, np.int32 if rows <= np.iinfo(np.int32).max else np.int64)
 
@@ -34,7 +34,7 @@ class HashIndex:
         bits = max(4, int(room * max(len(values), 1) - 1).bit_length())
         self._shift = np.uint64(64 - bits)
         self._mask = np.int64((1 << bits) - 1)
-        self._slots = row_numbers(1 << bits, len(values))
+        self._slots = empty_slots(1 << bits, len(values))
         pending = np.arange(len(values), dtype=np.int64)
         slots = self._hash(values)
         while len(pending):
@@ -69,7 +69,7 @@ class DirectIndex:
     """Maps distinct values from 0 to ``size`` to their positions, with one slot for each possible value."""
 
     def __init__(self, values: Int64s, size: int) -> None:
-        self._slots = row_numbers(size + 1, len(values))
+        self._slots = empty_slots(size + 1, len(values))
         self._slots[values] = np.arange(len(values), dtype=self._slots.dtype)
 
     def lookup(self, values: Int64s) -> Int64s:

@@ -81,7 +81,7 @@ class Projection(UnaryPlan):
         return f"Projection: {', '.join(map(str, self.exprs))}"
 
 
-def same_columns(plan: LogicalPlan, original: LogicalPlan) -> LogicalPlan:
+def with_columns_of(plan: LogicalPlan, original: LogicalPlan) -> LogicalPlan:
     """Return the plan with exactly the columns of ``original``, in the same order."""
     names = original.schema.names
     if plan.schema.names == names:

@@ -74,7 +74,7 @@ class _Checker:
             else:
                 self.check(expr)
         if isinstance(node, Filter | Join) and node.condition is not None:
-            _need(node.condition, t.BOOL)
+            _require_type(node.condition, t.BOOL)
         if isinstance(node, Generate):
             _check_generator(node)
 
@@ -137,7 +137,7 @@ class _Checker:
             aggregate.check_arity(len(types))
             derived = aggregate.result(types)
             if expr.condition is not None:
-                _need(expr.condition, t.BOOL)
+                _require_type(expr.condition, t.BOOL)
         if not _have_same_buffers(derived, expr.type):
             raise PlanError(f"{expr} is {spark_name(derived)}, but the plan says {spark_name(expr.type)}")
 
@@ -169,7 +169,7 @@ def _own_calls(node: LogicalPlan) -> list[Expr]:
     return []
 
 
-def _need(expr: Expr, dtype: pa.DataType) -> None:
+def _require_type(expr: Expr, dtype: pa.DataType) -> None:
     if expr.dtype not in (dtype, t.NULL):
         raise PlanError(f"{expr} is {spark_name(expr.dtype)}, but {spark_name(dtype)} is required")
 
@@ -185,16 +185,16 @@ def _check_literal(literal: Literal) -> None:
 
 def _check_branches(expr: Case) -> None:
     for condition, value in expr.branches:
-        _need(condition, t.BOOL)
-        _need(value, expr.dtype)
+        _require_type(condition, t.BOOL)
+        _require_type(value, expr.dtype)
     if expr.otherwise is not None:
-        _need(expr.otherwise, expr.dtype)
+        _require_type(expr.otherwise, expr.dtype)
 
 
 def _check_list(expr: InList) -> None:
     for value in expr.values:
         _check_literal(value)
-        _need(value, expr.child.dtype)
+        _require_type(value, expr.child.dtype)
 
 
 def _check_frame(call: WindowCall) -> None:
@@ -211,12 +211,12 @@ def _check_generator(node: Generate) -> None:
     if node.generator is Generator.STACK:
         width = len(node.names)
         for i, arg in enumerate(node.args):
-            _need(arg, node.args[i % width].dtype)
+            _require_type(arg, node.args[i % width].dtype)
         return
     if len(node.args) != 1:
         raise PlanError(f"{node.generator} takes one argument, not {len(node.args)}")
     if node.generator is Generator.REPLICATE:
-        _need(node.args[0], t.LONG)
+        _require_type(node.args[0], t.LONG)
 
 
 def _have_same_buffers(derived: pa.DataType, stated: pa.DataType) -> bool:
@@ -227,7 +227,7 @@ def _have_same_buffers(derived: pa.DataType, stated: pa.DataType) -> bool:
         return (derived.unit, derived.tz is None) == (stated.unit, stated.tz is None)
     if derived.id != stated.id or not pa.types.is_nested(derived):
         return False
-    inner, other = _inner(derived), _inner(stated)
+    inner, other = _child_types(derived), _child_types(stated)
     same_names = _field_names(derived) == _field_names(stated)
     return same_names and len(inner) == len(other) and all(map(_have_same_buffers, inner, other))
 
@@ -237,7 +237,7 @@ def _field_names(dtype: pa.DataType) -> list[str]:
     return [field.name for field in dtype] if pa.types.is_struct(dtype) else []
 
 
-def _inner(dtype: pa.DataType) -> Sequence[pa.DataType]:
+def _child_types(dtype: pa.DataType) -> Sequence[pa.DataType]:
     if pa.types.is_map(dtype):
         return [dtype.key_type, dtype.item_type]
     return [dtype.field(i).type for i in range(dtype.num_fields)]

@@ -282,7 +282,7 @@ def _equality(term: Expr) -> tuple[Expr, Expr] | None:
     return None
 
 
-def disjoint(plan: LogicalPlan, other: LogicalPlan) -> tuple[LogicalPlan, dict[str, str]]:
+def with_disjoint_names(plan: LogicalPlan, other: LogicalPlan) -> tuple[LogicalPlan, dict[str, str]]:
     """Rename the columns of ``plan`` that ``other`` has, too. Return the renamed plan and the new names by old name."""
     used_names = set(other.schema.names)
     aliases = {

@@ -34,7 +34,7 @@ from kquery_spark.logical import (
 )
 from kquery_spark.logical.conditions import split_condition
 from kquery_spark.logical.plan import fresh_name
-from kquery_spark.optimizer.decorrelation import bind_outer, disjoint, is_correlated, pull_up
+from kquery_spark.optimizer.decorrelation import bind_outer, is_correlated, pull_up, with_disjoint_names
 from kquery_spark.optimizer.empty_input import value_over_no_rows
 from kquery_spark.types import names as t
 
@@ -131,7 +131,7 @@ def _join_core(
     match_flag = fresh_name("found", [*plan.child.schema.names, *pulled.schema.names])
     columns = tuple(Named(pulled.column(n), n) for n in pulled.schema.names)
     flagged = Projection(pulled, (*columns, Named(Literal(True, t.BOOL), match_flag)))
-    right, aliases = disjoint(flagged, plan.child)
+    right, aliases = with_disjoint_names(flagged, plan.child)
     on = conjunction([bind_outer(rename_columns(x, aliases), outer) for x in (*terms, *conditions)])
     keys, residual = split_condition(on, plan.child.schema.names, right.schema.names)
     joined = Join(plan.child, right, kind, tuple(keys), conjunction(residual))

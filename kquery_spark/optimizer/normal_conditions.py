@@ -33,7 +33,7 @@ def _normalize_node(node: LogicalPlan) -> LogicalPlan:
         return node
     changed = rewrite_expressions(node, normal_condition)
     if isinstance(changed, Filter):
-        terms = [x for x in _distinct(conjuncts(changed.condition)) if not _is(x, True)]
+        terms = [x for x in _distinct(conjuncts(changed.condition)) if not _is_literal(x, True)]
         condition = conjunction(terms)
         if condition is None:
             return changed.child
@@ -76,9 +76,9 @@ def _simplify_or(expr: Call) -> Expr:
     if any(can_raise(x) or not is_deterministic(x) for x in terms):
         return expr
     terms = _distinct(terms)
-    if any(_is(x, True) for x in terms):
+    if any(_is_literal(x, True) for x in terms):
         return Literal(True, t.BOOL)
-    terms = _merge_equalities([x for x in terms if not _is(x, False)] or [Literal(False, t.BOOL)])
+    terms = _merge_equalities([x for x in terms if not _is_literal(x, False)] or [Literal(False, t.BOOL)])
     return terms[0] if len(terms) == 1 else _factor_out(terms)
 
 
@@ -155,5 +155,5 @@ def _distinct(terms: list[Expr]) -> list[Expr]:
     return distinct
 
 
-def _is(expr: Expr, value: bool) -> bool:
+def _is_literal(expr: Expr, value: bool) -> bool:
     return isinstance(expr, Literal) and expr.value is value

@@ -128,13 +128,13 @@ def coalesced(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Recor
         held.append(batch)
         held_rows += batch.num_rows
         if held_rows >= rows:
-            yield from one_batch(held)
+            yield from combined_batches(held)
             held, held_rows = [], 0
     if held_rows:
-        yield from one_batch(held)
+        yield from combined_batches(held)
 
 
-def one_batch(batches: Sequence[pa.RecordBatch], rows: int = 0) -> list[pa.RecordBatch]:
+def combined_batches(batches: Sequence[pa.RecordBatch], rows: int = 0) -> list[pa.RecordBatch]:
     """Combine batches into one; with ``rows``, into full batches of that size (the last one can have fewer rows)."""
     if len(batches) == 1 and (not rows or batches[0].num_rows <= rows):
         return list(batches)

@@ -169,7 +169,7 @@ class HashPartitions:
         return [file for file in self.files if file.rows]
 
 
-def in_partitions(
+def batches_by_hash_partition(
     source: Iterator[Batch],
     schema: pa.Schema,
     keys: Keys | None,
@@ -199,4 +199,4 @@ def in_partitions(
             return
         spilled.add(held)
         for file in spilled.non_empty():
-            yield from in_partitions(file.read(), schema, keys, limit, metrics, level + 1)
+            yield from batches_by_hash_partition(file.read(), schema, keys, limit, metrics, level + 1)

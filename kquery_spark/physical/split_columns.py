@@ -92,7 +92,7 @@ class SplitColumns:
         """The number of values in the largest dictionary that was read."""
         return max((len(c.values) for c in self._dictionary_columns.values() if c is not None), default=0)
 
-    def before_any_column(self, rows: Int64s | None) -> list[FilteredColumns]:
+    def initial_selection(self, rows: Int64s | None) -> list[FilteredColumns]:
         """Return the selection to which ``add_columns`` adds the first columns: ``rows`` without any column.
 
         If no row is excluded (None), the list is empty, and ``add_columns`` then decodes all rows.
@@ -124,7 +124,7 @@ class SplitColumns:
         return Batch(schema, tuple(arrays[c] for c in columns), len(rows))
 
 
-def decided_by_values(
+def evaluate_on_dictionaries(
     runtime_filter: RuntimeFilter, read: SplitColumns, rows: Int64s | None
 ) -> list[PassingValues] | None:
     """Evaluate a run-time filter on the dictionaries of its columns; None if it has to be evaluated row by row."""

@@ -62,7 +62,7 @@ class JoinStrategy:
     def replicates(self, plan: Join, build: BuildSide) -> bool:
         """True if every task computes the build side by itself (a broadcast join)."""
         built = plan.left if build is BuildSide.LEFT else plan.right
-        return not _emits_unmatched_build_rows(plan.kind, build) and self.replicable(built)
+        return not _emits_build_rows_at_end(plan.kind, build) and self.replicable(built)
 
     def is_colocated(self, plan: Join) -> bool:
         """True if one task reads the matching rows of both sides, because the join's keys include shared keys of both."""
@@ -214,7 +214,7 @@ def _surviving_keys(kind: JoinKind, left: SharedKeys, right: SharedKeys) -> Shar
     return right if kind is JoinKind.RIGHT else left
 
 
-def _emits_unmatched_build_rows(kind: JoinKind, build: BuildSide) -> bool:
+def _emits_build_rows_at_end(kind: JoinKind, build: BuildSide) -> bool:
     """True if the join outputs build rows depending on whether any probe row matches them.
 
     If the build side is replicated, no task sees all probe rows, so no task can decide this.

@@ -85,7 +85,7 @@ class Planner:
         """Return a planner for a part of the query that one task computes by itself."""
         return Planner(self.config, self.estimator, True, None, self.scan_ids)
 
-    def ranged_by(self, plan: LogicalPlan, key: Expr) -> Planner | None:
+    def planner_for_ranges(self, plan: LogicalPlan, key: Expr) -> Planner | None:
         """Return a planner that spreads ``plan`` by ranges of ``key``: this one, or a new one with ranges for this key.
 
         None if the files are not clustered by the key.

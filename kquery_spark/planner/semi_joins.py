@@ -50,9 +50,9 @@ def reduced_sides(plan: Join, estimator: Estimator, replicable: Test) -> Join:
     """
     left, right = plan.left, plan.right
     if drops_unmatched(plan.kind, build_is_left=False):
-        left = _reduce_side(plan.left, plan.right, value_keys(plan), estimator, replicable)
+        left = _reduce_side(plan.left, plan.right, null_rejecting_keys(plan), estimator, replicable)
     if drops_unmatched(plan.kind, build_is_left=True):
-        pairs = [(right, left) for left, right in value_keys(plan)]
+        pairs = [(right, left) for left, right in null_rejecting_keys(plan)]
         right = _reduce_side(plan.right, plan.left, pairs, estimator, replicable)
     return plan if left is plan.left and right is plan.right else replace(plan, left=left, right=right)
 
@@ -103,7 +103,7 @@ def _has_few_values(built: LogicalPlan, keys: Sequence[KeyPair], estimator: Esti
     return estimator.share(built, [other for _, other in keys]) <= _MAX_REDUCED_SHARE
 
 
-def value_keys(plan: Join) -> list[KeyPair]:
+def null_rejecting_keys(plan: Join) -> list[KeyPair]:
     """Return the (left, right) expressions of the keys that are not null-safe."""
     return [(k.left, k.right) for k in plan.keys if not k.null_safe]
 

@@ -33,7 +33,7 @@ _SYNTAX = frozenset(
     }
 )
 # Spark's optimizer adds Bloom filters to joins; the engine has its own.
-_OWN_FILTERS = frozenset({"might_contain", "bloomfiltermightcontain", "bloom_filter_agg"})
+_BLOOM_FILTERS = frozenset({"might_contain", "bloomfiltermightcontain", "bloom_filter_agg"})
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def call_support(expressions: str, version: str) -> CallSupport:
     reasons: dict[str, None] = {}
     conditions: dict[str, None] = {}
     for name in calls_in(expressions):
-        if name in _SYNTAX or name in _OWN_FILTERS:
+        if name in _SYNTAX or name in _BLOOM_FILTERS:
             continue
         support = known.get(name)
         if support is None:

@@ -59,7 +59,7 @@ class ColumnRange:
     high: Any
     nulls: int | None
 
-    def of_some_rows(self) -> ColumnRange:
+    def for_row_subset(self) -> ColumnRange:
         """Return statistics that also hold for a subset of the rows: the bounds, and the NULL count only if it is 0."""
         return replace(self, nulls=0 if self.nulls == 0 else None)
 

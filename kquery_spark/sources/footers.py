@@ -19,7 +19,7 @@ PARQUET_FOOTERS: LruCache[DataFile, Sized] = LruCache(MAX_BYTES)
 """Parsed footers of Parquet files that this process has read."""
 
 
-def of_each_file(read: Callable[[DataFile], T], files: Sequence[DataFile]) -> list[T]:
+def map_files(read: Callable[[DataFile], T], files: Sequence[DataFile]) -> list[T]:
     """Call ``read`` for each file and return the results; files on other filesystems are read concurrently."""
     if len(files) < 2 or all(local_path(file.path) is not None for file in files):
         return [read(file) for file in files]

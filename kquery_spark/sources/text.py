@@ -25,7 +25,7 @@ _BLOCK_BYTES = 8 << 20
 _PEEK_BYTES = 4096
 _BOM = b"\xef\xbb\xbf"
 _CODECS = {".gz": "gzip", ".bz2": "bz2"}
-_UNREAD = (".deflate", ".snappy", ".lz4", ".zst", ".lzo", ".xz")
+_UNSUPPORTED_SUFFIXES = (".deflate", ".snappy", ".lz4", ".zst", ".lzo", ".xz")
 
 
 def is_compressed(path: str) -> bool:
@@ -35,7 +35,7 @@ def is_compressed(path: str) -> bool:
 
 def check_codec(path: str) -> None:
     """Raise Unsupported for files that Spark would decompress but the engine cannot."""
-    if path.endswith(_UNREAD):
+    if path.endswith(_UNSUPPORTED_SUFFIXES):
         raise Unsupported(f"text files compressed like {path} are not supported")
 
 

@@ -78,7 +78,7 @@ class StageGraph:
     """
 
     stages: tuple[Stage, ...]
-    gathered: float
+    result_input_bytes: float
 
     @property
     def result(self) -> Stage:

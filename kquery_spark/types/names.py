@@ -153,9 +153,9 @@ def nullable_within(dtype: pa.DataType) -> pa.DataType:
     return pa.list_(nullable_within(dtype.value_type)) if pa.types.is_list(dtype) else dtype
 
 
-def is_text_within(dtype: pa.DataType) -> bool:
+def contains_string(dtype: pa.DataType) -> bool:
     """Return whether a type is, or has a part that is, a string."""
-    return bool(dtype == STRING) or any(map(is_text_within, parts_of(dtype)))
+    return bool(dtype == STRING) or any(map(contains_string, parts_of(dtype)))
 
 
 def has_distinct_fields(dtype: pa.DataType) -> bool:

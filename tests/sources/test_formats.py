@@ -17,7 +17,7 @@ import pytest
 from kquery_spark.cli.tables import format_of_path, parse_table
 from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.errors import Unsupported
-from kquery_spark.frontends.catalyst.file_options import IGNORED, followed_options
+from kquery_spark.frontends.catalyst.file_options import IGNORED, options_with_effect
 from kquery_spark.fuzz.tables import TYPES_OF
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_format import Format, PathsRead, decline_options
@@ -229,7 +229,7 @@ def test_options_of_an_entry_agree(entry: Format) -> None:
 
 def test_an_option_private_to_a_format_reaches_its_source_only() -> None:
     options = {"sep": ";", "mode": "FAILFAST", "parquet.block.size#x": "1"}
-    followed = {entry.name: sorted(followed_options(entry.name, options)) for entry in FORMATS}
+    followed = {entry.name: sorted(options_with_effect(entry.name, options)) for entry in FORMATS}
     assert followed == {
         "parquet": [],
         "csv": ["mode", "parquet.block.size#x", "sep"],

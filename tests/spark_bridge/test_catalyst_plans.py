@@ -15,7 +15,7 @@ from kquery_spark import kquery_plan
 from kquery_spark.runtime.spark.worker import RowExchange, StageTask
 from kquery_spark.sources.object_stores.s3 import S3Store
 from kquery_spark.spark_bridge.plan import catalyst_plans as plans_module
-from kquery_spark.spark_bridge.plan.catalyst_plans import SparkPlans
+from kquery_spark.spark_bridge.plan.catalyst_plans import StagePlanBuilder
 from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.spark_bridge.session.interpreter import interpreter_of
 from tests.conftest import SPARK_VERSION
@@ -38,16 +38,16 @@ TASK = StageTask(b"stage", b"config", RowExchange(1, {"stage-1": 0}, ["key", "te
 
 
 @pytest.fixture
-def plans(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkPlans:
+def plans(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> StagePlanBuilder:
     """Plans in a session whose public methods take the engine's interpreter, too."""
     context = spark.sparkContext
     interpreter = interpreter_of(context)
     monkeypatch.setattr(context, "pythonExec", interpreter.executable)
     monkeypatch.setattr(context, "environment", interpreter.environment_with(context.environment))
-    return SparkPlans(get_bridge(spark))
+    return StagePlanBuilder(get_bridge(spark))
 
 
-def mapped(plans: SparkPlans, child: Any, schema: StructType) -> Any:
+def mapped(plans: StagePlanBuilder, child: Any, schema: StructType) -> Any:
     name = type(TASK).__name__  # which PySpark gives it, too
     return plans.map_in_arrow(child, TASK, schema, plans.attributes(schema), name)
 
@@ -60,13 +60,13 @@ def assert_same(made: DataFrame, public: DataFrame) -> None:
     assert physical[0].sameResult(physical[1])
 
 
-def test_one_stage_is_mapInArrow_over_a_range(spark: SparkSession, plans: SparkPlans) -> None:
+def test_one_stage_is_mapInArrow_over_a_range(spark: SparkSession, plans: StagePlanBuilder) -> None:
     made = plans.frame(mapped(plans, plans.numbers(3), RESULT))
     assert_same(made, spark.range(0, 3, 1, 3).mapInArrow(TASK, RESULT))
 
 
 @pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="repartitionById is of 4.1")
-def test_two_inputs_are_a_union_repartitioned_by_id(spark: SparkSession, plans: SparkPlans) -> None:
+def test_two_inputs_are_a_union_repartitioned_by_id(spark: SparkSession, plans: StagePlanBuilder) -> None:
     inputs = [mapped(plans, plans.numbers(n), PAYLOAD) for n in (3, 2, 1)]
     made = plans.frame(mapped(plans, plans.repartition(plans.union(inputs), 4, 1), RESULT))
     first, second, third = (spark.range(0, n, 1, n).mapInArrow(TASK, PAYLOAD) for n in (3, 2, 1))
@@ -74,13 +74,15 @@ def test_two_inputs_are_a_union_repartitioned_by_id(spark: SparkSession, plans: 
     assert_same(made, rows.mapInArrow(TASK, RESULT))
 
 
-def test_rows_of_spark_are_handed_over_as_they_are(spark: SparkSession, plans: SparkPlans) -> None:
+def test_rows_of_spark_are_handed_over_as_they_are(spark: SparkSession, plans: StagePlanBuilder) -> None:
     rows = spark.range(5).selectExpr("id", "id * 2 AS twice")
     made = plans.frame(mapped(plans, plans.plan_of(rows), RESULT))
     assert_same(made, rows.mapInArrow(TASK, RESULT))
 
 
-def test_one_shuffle_serves_two_stages_that_read_the_same(spark: SparkSession, plans: SparkPlans) -> None:
+def test_one_shuffle_serves_two_stages_that_read_the_same(
+    spark: SparkSession, plans: StagePlanBuilder
+) -> None:
     read = mapped(plans, plans.numbers(3), PAYLOAD)
     both = [mapped(plans, plans.repartition(read, 2, 1), PAYLOAD) for _ in range(2)]
     spark.conf.set("spark.sql.adaptive.enabled", "false")
@@ -92,14 +94,14 @@ def test_one_shuffle_serves_two_stages_that_read_the_same(spark: SparkSession, p
     assert text.count("ReusedExchange") == 1
 
 
-def test_a_result_can_be_joined_with_itself(spark: SparkSession, plans: SparkPlans) -> None:
+def test_a_result_can_be_joined_with_itself(spark: SparkSession, plans: StagePlanBuilder) -> None:
     made = plans.frame(mapped(plans, plans.numbers(1), RESULT))
     joined = made.alias("a").join(made.alias("b"), "key")
     assert joined.columns == ["key", "text", "text"]
 
 
 def test_a_stage_too_long_for_a_task_is_broadcast_without_credentials(
-    spark: SparkSession, plans: SparkPlans, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, plans: StagePlanBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plans_module, "_MAX_COMMAND_BYTES", 10)
     written: list[bytes] = []
@@ -122,7 +124,7 @@ def test_a_stage_too_long_for_a_task_is_broadcast_without_credentials(
 
 
 def test_a_broadcast_of_a_stage_is_released_with_its_plan(
-    spark: SparkSession, plans: SparkPlans, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, plans: StagePlanBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plans_module, "_MAX_COMMAND_BYTES", 10)
     made: list[weakref.ref[Any]] = []
@@ -147,7 +149,7 @@ def test_a_broadcast_stage_runs(spark: SparkSession, monkeypatch: pytest.MonkeyP
 
 
 def test_files_added_later_reach_the_workers(
-    spark: SparkSession, plans: SparkPlans, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, plans: StagePlanBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mapped(plans, plans.numbers(1), RESULT)
     monkeypatch.setattr(spark.sparkContext, "_python_includes", ["later.zip"])

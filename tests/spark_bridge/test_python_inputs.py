@@ -77,5 +77,5 @@ def test_which_arguments_have_names(release: tuple[int, int], kind: str, flags: 
     written = layout.written(eval_type, [PythonCall((PythonFunction(b"code"),), (7,), ("",))], {}, "").read()
     command = struct.pack("!i4s", 4, b"code")
     argument = struct.pack("!i?", 7, False) if flags else struct.pack("!i", 7)
-    end = struct.pack("!q", 0) if layout.result_ids else b""
+    end = struct.pack("!q", 0) if layout.writes_result_ids else b""
     assert written.endswith(struct.pack("!ii", 1, 1) + argument + struct.pack("!i", 1) + command + end)

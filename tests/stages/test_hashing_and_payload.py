@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.expr import Column
-from kquery_spark.kernels.hash_index import row_numbers
+from kquery_spark.kernels.hash_index import empty_slots
 from kquery_spark.physical.hashing import hash_vector, partition_ids
 from kquery_spark.physical.operators import Partitioning
 from kquery_spark.physical.operators.base import Metrics
@@ -137,5 +137,5 @@ def test_every_level_divides_the_rows_of_one_task_of_an_exchange(tasks: int) -> 
 
 
 def test_slots_hold_row_numbers_past_32_bits():
-    assert row_numbers(4, 2**31 - 1).dtype == np.int32
-    assert row_numbers(4, 2**31).dtype == np.int64
+    assert empty_slots(4, 2**31 - 1).dtype == np.int32
+    assert empty_slots(4, 2**31).dtype == np.int64

@@ -13,7 +13,7 @@ from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.executor import Executor
 from kquery_spark.spark_bridge.frames.lazy_dataframe import show_string_of
 from kquery_spark.spark_bridge.frames.pyspark_names import create_frame
-from kquery_spark.spark_bridge.frames.rows import makes_rows, rows_of
+from kquery_spark.spark_bridge.frames.rows import can_build_rows, rows_of
 from kquery_spark.spark_bridge.session.failures import unless_result_too_large
 
 
@@ -92,7 +92,7 @@ class SparkActions(FrameActions):
     @override
     def collect(self) -> list[Row]:
         """Collect as Arrow unless the result has nested values, for which PySpark itself has to make the rows."""
-        table = self.arrow_table() if makes_rows(self._original.schema) else None
+        table = self.arrow_table() if can_build_rows(self._original.schema) else None
         if table is None:
             return super().collect()
         rows = rows_of(table, self._original.schema)

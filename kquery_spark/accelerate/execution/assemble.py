@@ -75,7 +75,7 @@ def _frame(
     possible = {p.position: p for p in placed_parts if p is not None}
     if driver_only or len(possible) < len(placed_parts):
         return planned.frame
-    frame = _built(_Assembler(planned, possible, metrics).whole, rescue, "Spark runs the query")
+    frame = _built_or_warned(_Assembler(planned, possible, metrics).whole, rescue, "Spark runs the query")
     return planned.frame if frame is None else frame
 
 
@@ -84,11 +84,11 @@ def _payloads(planned: PlannedQuery, part: Part, rescue: bool) -> Payloads:
     build = partial(
         payload_frame, planned.bridge, part.compiled.graph, planned.config, part.imported.broadcasts
     )
-    frame = partial(_built, build, rescue, "Spark collects the rows")
+    frame = partial(_built_or_warned, build, rescue, "Spark collects the rows")
     return Payloads(frame, part.compiled.physical.schema, planned.frame.schema)
 
 
-def _built(build: Callable[[], DataFrame], rescue: bool, instead: str) -> DataFrame | None:
+def _built_or_warned(build: Callable[[], DataFrame], rescue: bool, instead: str) -> DataFrame | None:
     """Build a DataFrame. If that fails and ``rescue`` is set, warn what happens ``instead`` and return None."""
     try:
         return build()

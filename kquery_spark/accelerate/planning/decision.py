@@ -56,7 +56,7 @@ def fits_driver(planned: PlannedQuery, part: Part) -> bool:
     The work is estimated here; limits also apply while it runs.
     """
     graph = part.compiled.graph
-    little = len(graph.result.tasks) == 1 and graph.gathered < planned.config.driver_bytes
+    little = len(graph.result.tasks) == 1 and graph.result_input_bytes < planned.config.driver_bytes
     return (
         planned.whole
         and little

@@ -45,7 +45,7 @@ def named_relation(node: CatalystNode) -> CatalystNode | None:
     return below if below.cls == "LogicalRelation" else None
 
 
-def tracked_rows(
+def row_tracking_conflict(
     root: CatalystNode, tracks_rows: Callable[[CatalystNode], bool]
 ) -> tuple[CatalystNode, str] | None:
     """Find a table with row tracking whose ``_metadata`` a query reads; return it with the fallback reason.

@@ -49,7 +49,9 @@ def _ignored(file_format: Format) -> dict[str, str]:
 IGNORED: Mapping[str, Mapping[str, str]] = MappingProxyType({e.name: _ignored(e) for e in FORMATS})
 
 
-def followed_options(file_format: str, options: Mapping[str, str], own: Iterable[str] = ()) -> dict[str, str]:
+def options_with_effect(
+    file_format: str, options: Mapping[str, str], own: Iterable[str] = ()
+) -> dict[str, str]:
     """The options that may affect the rows of a scan, without those in ``own``, which the caller handles."""
     ignored = IGNORED[file_format]
     elsewhere = frozenset(own)

@@ -18,7 +18,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import columns_of
 from kquery_spark.frontends.catalyst.expressions import EXPRESSIONS
 from kquery_spark.frontends.catalyst.expressions.aggregate_functions import CONDITIONS, REASONS
-from kquery_spark.frontends.catalyst.file_columns import tracked_rows
+from kquery_spark.frontends.catalyst.file_columns import row_tracking_conflict
 from kquery_spark.frontends.catalyst.nondeterminism import repeated_nondeterminism
 from kquery_spark.frontends.catalyst.plans import PLANS, Context, Handover
 from kquery_spark.frontends.catalyst.required_columns import RequiredColumns
@@ -92,7 +92,7 @@ class Importer:
 
     def declined_query(self, root: CatalystNode) -> tuple[CatalystNode, str] | None:
         """A node that forces Spark to run the whole query, and the reason; None if there is none."""
-        return repeated_nondeterminism(root) or tracked_rows(root, self._relations.tracks_rows)
+        return repeated_nondeterminism(root) or row_tracking_conflict(root, self._relations.tracks_rows)
 
     def import_plan(self, node: CatalystNode) -> Imported:
         """Import a subtree; raises Unsupported if the engine cannot run its root."""

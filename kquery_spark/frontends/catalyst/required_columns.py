@@ -63,7 +63,7 @@ class RequiredColumns:
     whole: set[int] = field(default_factory=set)
     metadata: dict[int, set[int | None]] = field(default_factory=dict)
     named: dict[int, set[str]] = field(default_factory=dict)
-    redistributed: set[int] = field(default_factory=set)
+    partitioning_is_unobservable: set[int] = field(default_factory=set)
     conditions: dict[int, CatalystNode] = field(default_factory=dict)
     filters: bool = False
     null_filters: bool = False
@@ -74,15 +74,17 @@ class RequiredColumns:
         columns_read = cls()
         stack = [(root, True, False)]
         while stack:
-            node, everything, redistributed = stack.pop()
-            if redistributed:
-                columns_read.redistributed.add(id(node))
+            node, everything, partitioning_is_unobservable = stack.pop()
+            if partitioning_is_unobservable:
+                columns_read.partitioning_is_unobservable.add(id(node))
             if not node.children:
                 if everything:
                     columns_read.whole.add(id(node))
                 continue
             stack += [(plan, True, False) for plan in columns_read._expressions(node)]
-            below = redistributed or node.cls in _REDISTRIBUTING or bool(node.fields.get("global"))
+            below = (
+                partitioning_is_unobservable or node.cls in _REDISTRIBUTING or bool(node.fields.get("global"))
+            )
             below = below and node.cls not in _CALLING and node.cls not in _MAPPING
             stack += [
                 (child, whole, below)

@@ -113,7 +113,7 @@ def changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, 
 
 
 def all_changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, ...]]:
-    """Return ``changed_calls``, and the functions whose calls always fall back (see ``answered_otherwise``)."""
+    """Return ``changed_calls``, and the functions whose calls always fall back (see ``declined_classes``)."""
     calls = dict(changed_calls(settings))
     every = [call for call in _changes(settings.version) if call.concerns is None]
     policy = _time_parser(settings)
@@ -179,7 +179,7 @@ def _time_parser(settings: SessionSettings) -> str | None:
     return None if policy is None else policy.upper()
 
 
-def answered_otherwise(settings: SessionSettings) -> Mapping[str, str]:
+def declined_classes(settings: SessionSettings) -> Mapping[str, str]:
     """Return the expression classes that fall back for this version of Spark and these settings, each with the reason."""
     reasons: dict[str, str] = {}
     for call in _changes(settings.version):

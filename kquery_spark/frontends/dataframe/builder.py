@@ -78,7 +78,7 @@ class Builder:
                 f"filter() takes a Column of kquery_spark or a SQL string, not {type_name(condition)}"
             )
         node = (expr(condition) if isinstance(condition, str) else condition).node
-        core = self._core()
+        core = self._select_to_extend()
         where = node if core.where is None else ast.And((core.where, node))
         return self._with(q.Query(replace(core, where=where)))
 
@@ -125,7 +125,7 @@ class Builder:
         items = tuple(to_column(c).node for c in flat(columns))
         if not items:
             raise PlanError("select() needs a column")
-        return self._with(q.Query(replace(self._core(), items=items)))
+        return self._with(q.Query(replace(self._select_to_extend(), items=items)))
 
     def selectExpr(self, *strings: str) -> Self:
         """Select columns that are written in SQL."""
@@ -137,7 +137,7 @@ class Builder:
 
     def _excluding_columns(self, paths: tuple[tuple[str, ...], ...]) -> Self:
         star = ast.Star(excluded=paths)
-        return self._with(q.Query(replace(self._core(), items=(star,))))
+        return self._with(q.Query(replace(self._select_to_extend(), items=(star,))))
 
     # --- groups ---------------------------------------------------------------------------------------
 
@@ -155,7 +155,9 @@ class Builder:
         if kind != "GROUP BY":
             sets = tuple((n,) for n in bare)
             elements = (q.Rollup(sets) if kind == "ROLLUP" else q.Cube(sets),)
-        return self._with(q.Query(replace(self._core(), items=items, group_by=q.GroupBy(elements))))
+        return self._with(
+            q.Query(replace(self._select_to_extend(), items=items, group_by=q.GroupBy(elements)))
+        )
 
     def groupBy(self, *keys: Column | str) -> GroupedData[Self]:
         """Group the rows by keys, for ``agg``."""
@@ -232,7 +234,7 @@ class Builder:
 
     # --- syntax -----------------------------------------------------------------------------------------
 
-    def _core(self) -> q.Select:
+    def _select_to_extend(self) -> q.Select:
         """Return a SELECT of all columns to add a clause to: the query's own SELECT if it has no later clause."""
         body = self.query.body
         only_body = self.query == q.Query(body)
@@ -242,7 +244,7 @@ class Builder:
 
     def _relation(self) -> rel.Relation:
         """The query as a relation in FROM; ``SELECT * FROM x`` becomes x itself, which retains x's qualifiers."""
-        core = self._core()
+        core = self._select_to_extend()
         if core.where is None and core.relation is not None:
             return core.relation
         return rel.Derived(self.query)

@@ -332,7 +332,7 @@ def to_column(value: Column | str) -> Column:
     return value if isinstance(value, Column) else col(value)
 
 
-def to_quoted(name: str) -> Column:
+def exact_column(name: str) -> Column:
     """The column with exactly this name, in which dots are not separators."""
     return Column(ast.Name((name,)))
 

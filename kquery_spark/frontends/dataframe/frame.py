@@ -12,7 +12,7 @@ from typing_extensions import Self
 from kquery_spark.errors import PlanError, type_name
 from kquery_spark.frontends.dataframe import nulls
 from kquery_spark.frontends.dataframe.builder import Builder, path_of, table_query
-from kquery_spark.frontends.dataframe.column import Column, call, lit, to_quoted
+from kquery_spark.frontends.dataframe.column import Column, call, exact_column, lit
 from kquery_spark.frontends.dataframe.session import Session
 from kquery_spark.frontends.dataframe.text import schema_tree, table_text, vertical_text
 from kquery_spark.frontends.sql.analyzer import Analyzed
@@ -117,7 +117,7 @@ class DataFrame(Builder):
                     f"not {type_name(column)}"
                 )
         added = {fold(n): c.alias(n) for n, c in columns.items()}
-        own = [added.pop(fold(n), to_quoted(n)) for n in self.columns]
+        own = [added.pop(fold(n), exact_column(n)) for n in self.columns]
         return self.select(*own, *added.values())
 
     def withColumnRenamed(self, old: str, new: str) -> Self:
@@ -130,7 +130,7 @@ class DataFrame(Builder):
         new = {fold(n): to for n, to in names.items()}
         if not any(fold(n) in new for n in self.columns):
             return self
-        return self.select(*(to_quoted(n).alias(new.get(fold(n), n)) for n in self.columns))
+        return self.select(*(exact_column(n).alias(new.get(fold(n), n)) for n in self.columns))
 
     def toDF(self, *names: str) -> Self:
         """Rename all columns."""
@@ -139,7 +139,7 @@ class DataFrame(Builder):
         if len(set(self.columns)) < len(self.columns):
             columns = rel.TableAlias("renamed", names)
             return self._with(q.Query(q.Select((ast.Star(),), rel.Derived(self.query, columns))))
-        return self.select(*(to_quoted(o).alias(n) for o, n in zip(self.columns, names, strict=True)))
+        return self.select(*(exact_column(o).alias(n) for o, n in zip(self.columns, names, strict=True)))
 
     def drop(self, *columns: Column | str) -> Self:
         """Drop columns; unknown names are ignored, as in PySpark."""
@@ -179,11 +179,14 @@ class DataFrame(Builder):
         if unknown:
             raise self._no_column(min(unknown))
         items = [
-            to_quoted(n) if fold(n) in keys else call("first", to_quoted(n)).alias(n) for n in self.columns
+            exact_column(n) if fold(n) in keys else call("first", exact_column(n)).alias(n)
+            for n in self.columns
         ]
         # Without columns, all rows are duplicates. A constant key returns no row, instead of one, for an empty input.
-        group = q.GroupBy(tuple(to_quoted(n).node for n in subset) or (lit(True).node,))
-        return self._with(q.Query(replace(self._core(), items=tuple(c.node for c in items), group_by=group)))
+        group = q.GroupBy(tuple(exact_column(n).node for n in subset) or (lit(True).node,))
+        return self._with(
+            q.Query(replace(self._select_to_extend(), items=tuple(c.node for c in items), group_by=group))
+        )
 
     drop_duplicates = dropDuplicates
 
@@ -203,7 +206,7 @@ class DataFrame(Builder):
         self, how: str = "any", thresh: int | None = None, subset: str | Sequence[str] | None = None
     ) -> Self:
         """Drop rows with any NULL or NaN; ``how="all"``: with nothing else; ``thresh``: with fewer other values."""
-        condition = nulls.complete_rows(self.schema, how, thresh, self._spelled(_names(subset)))
+        condition = nulls.complete_row_condition(self.schema, how, thresh, self._spelled(_names(subset)))
         return self if condition is None else self.filter(condition)
 
     def replace(
@@ -256,13 +259,13 @@ class DataFrame(Builder):
                 raise PlanError(
                     f"unionByName() needs the same columns: {', '.join(self.columns)} and {', '.join(other.columns)}"
                 )
-            return self.union(other.select(*map(to_quoted, self.columns)))
+            return self.union(other.select(*map(exact_column, self.columns)))
         fold = self._session.fold_name
         mine, theirs = ({fold(n) for n in side.columns} for side in (self, other))
         names = [*self.columns, *(n for n in other.columns if fold(n) not in mine)]
 
         def side(frame: Self, known: set[str]) -> Self:
-            return frame.select(*(to_quoted(n) if fold(n) in known else lit(None).alias(n) for n in names))
+            return frame.select(*(exact_column(n) if fold(n) in known else lit(None).alias(n) for n in names))
 
         return side(self, mine).union(side(other, theirs))
 

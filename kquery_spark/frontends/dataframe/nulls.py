@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError, type_name
-from kquery_spark.frontends.dataframe.column import Column, call, lit, to_quoted, when
+from kquery_spark.frontends.dataframe.column import Column, call, exact_column, lit, when
 from kquery_spark.frontends.sql.suggestions import did_you_mean
 from kquery_spark.types import names as t
 
@@ -39,12 +39,13 @@ def filled(
         value_of = dict.fromkeys(schema.names if subset is None else subset, value)
     _check(schema, value_of)
     return [
-        _fill_column(f, value_of[f.name], cast) if f.name in value_of else to_quoted(f.name) for f in schema
+        _fill_column(f, value_of[f.name], cast) if f.name in value_of else exact_column(f.name)
+        for f in schema
     ]
 
 
 def _fill_column(field: pa.Field, value: Value, cast: bool) -> Column:
-    column = to_quoted(field.name)
+    column = exact_column(field.name)
     kind = _kind(value)
     if not cast and not _takes(field.type, kind):
         return column
@@ -56,7 +57,7 @@ def _fill_column(field: pa.Field, value: Value, cast: bool) -> Column:
     return call("coalesce", column, filler).alias(field.name)
 
 
-def complete_rows(
+def complete_row_condition(
     schema: pa.Schema, how: str, thresh: int | None, subset: Sequence[str] | None
 ) -> Column | None:
     """The condition for rows with enough values that are neither NULL nor NaN; None if it holds for all rows."""
@@ -80,7 +81,7 @@ def _count_true(conditions: Sequence[Column]) -> Column:
 
 
 def _present(field: pa.Field) -> Column:
-    column = to_quoted(field.name)
+    column = exact_column(field.name)
     return column.isNotNull() & ~column.isNaN() if t.is_fractional(field.type) else column.isNotNull()
 
 
@@ -95,7 +96,7 @@ def replaced(schema: pa.Schema, changes: Mapping[Any, Any], subset: Sequence[str
     return [
         _replace_in_column(field, changes, kind)
         if field.name in names and _takes(field.type, kind)
-        else to_quoted(field.name)
+        else exact_column(field.name)
         for field in schema
     ]
 
@@ -105,7 +106,7 @@ def _replace_in_column(field: pa.Field, changes: Mapping[Any, Any], kind: str) -
 
     As in Spark's DataFrameNaFunctions, old and new numbers are doubles, and the result is cast to the column's type.
     """
-    column = to_quoted(field.name)
+    column = exact_column(field.name)
     case = None
     for old, new in changes.items():
         is_old = column.cast("double") == lit(_double(old)) if kind == "number" else column == old

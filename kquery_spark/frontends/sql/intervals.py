@@ -60,7 +60,7 @@ def from_units(items: list[tuple[str, str, bool]], pos: int) -> IntervalLiteral:
         value = _scaled(text, unit, sizes[unit])
         amount += -value if negate else value
     used = sorted({_FIELD_OF.get(unit, unit) for _, unit, _ in items}, key=order.index)
-    return _checked(amount, used[0], used[-1], pos)
+    return _literal_in_range(amount, used[0], used[-1], pos)
 
 
 def from_text(text: str, pos: int) -> IntervalLiteral:
@@ -83,10 +83,10 @@ def from_range(text: str, start: str, end: str, pos: int, *, negate: bool = Fals
     """The interval of ``INTERVAL 'text' start TO end``, such as ``'1 02:03' DAY TO MINUTE``."""
     sign = -1 if negate else 1
     if (start, end) == ("YEAR", "MONTH"):
-        return _checked(sign * _year_to_month(text), start, end, pos)
+        return _literal_in_range(sign * _year_to_month(text), start, end, pos)
     if start not in FIELDS or end not in FIELDS or FIELDS.index(start) >= FIELDS.index(end):
         raise BadInterval(f"unknown interval {start} TO {end}")
-    return _checked(sign * _day_to_second(text, start, end), start, end, pos)
+    return _literal_in_range(sign * _day_to_second(text, start, end), start, end, pos)
 
 
 def _year_to_month(text: str) -> int:
@@ -140,7 +140,7 @@ def _scaled(text: str, unit: str, size: int) -> int:
     return -value if match[1] == "-" else value
 
 
-def _checked(amount: int, start: str, end: str, pos: int) -> IntervalLiteral:
+def _literal_in_range(amount: int, start: str, end: str, pos: int) -> IntervalLiteral:
     bits = 31 if start in MONTH_UNITS else 63
     if not -(1 << bits) <= amount < 1 << bits:
         raise BadInterval("the interval is too long")

@@ -21,9 +21,9 @@ from kquery_spark.frontends.substrait.enums import (
 )
 from kquery_spark.frontends.substrait.mapping import (
     CallRequest,
+    as_substrait_errors,
     cast_to_declared,
     check_options,
-    errors_of,
 )
 from kquery_spark.frontends.substrait.messages import Message
 from kquery_spark.frontends.substrait.output_columns import output_names
@@ -114,7 +114,7 @@ class AggregateReader:
         args = () if not distinct and counts_rows(entry.function, request.args) else request.args
         if condition is not None:
             args = tuple(without_condition(a, condition) for a in args)
-        with errors_of(f"function {request.name}"):
+        with as_substrait_errors(f"function {request.name}"):
             aggregate = AggregateCall.of(
                 entry.function, *args, distinct=distinct, condition=condition, mode=request.mode
             )

@@ -16,11 +16,11 @@ from kquery_spark.frontends.substrait.functions import SCALARS
 from kquery_spark.frontends.substrait.literals import read_literal
 from kquery_spark.frontends.substrait.mapping import (
     CallRequest,
+    as_substrait_errors,
     cast_to_common_type,
     cast_to_declared,
     check_arity,
     check_options,
-    errors_of,
 )
 from kquery_spark.frontends.substrait.messages import Message, kind_of
 from kquery_spark.frontends.substrait.scope import OuterQuery, Scope
@@ -128,7 +128,7 @@ class ExpressionReader:
         if request.enums and name != "extract":
             raise SubstraitError(f"function {name} with the argument {request.enums[0]} is not supported")
         check_options(request, entry.behaviors(request.mode))
-        with errors_of(f"function {name}"):
+        with as_substrait_errors(f"function {name}"):
             expr = entry.build(request)
         return cast_to_declared(request, expr)
 
@@ -212,7 +212,7 @@ class ExpressionReader:
 
     def _equal(self, left: Expr, right: Expr) -> Expr:
         request = self._request("equal", left, right)
-        with errors_of("function equal"):
+        with as_substrait_errors("function equal"):
             return request.call("eq", *cast_to_common_type(request, request.args))
 
     def _in_list(self, message: Message, scope: Scope) -> Expr:

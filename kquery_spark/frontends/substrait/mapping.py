@@ -83,7 +83,7 @@ class ScalarMapping:
 
 
 @contextmanager
-def errors_of(what: str) -> Iterator[None]:
+def as_substrait_errors(what: str) -> Iterator[None]:
     """Convert the engine's errors in the block to SubstraitErrors. what: the part of the plan that the messages name."""
     try:
         yield

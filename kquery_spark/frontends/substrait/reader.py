@@ -20,7 +20,7 @@ from kquery_spark.frontends.substrait.enums import (
 )
 from kquery_spark.frontends.substrait.expressions import ExpressionReader
 from kquery_spark.frontends.substrait.extensions import Extensions
-from kquery_spark.frontends.substrait.mapping import errors_of
+from kquery_spark.frontends.substrait.mapping import as_substrait_errors
 from kquery_spark.frontends.substrait.messages import Message, kind_of, parse_plan
 from kquery_spark.frontends.substrait.null_claims import NullClaims
 from kquery_spark.frontends.substrait.output_columns import (
@@ -117,7 +117,7 @@ class PlanReader:
         if reader is None:
             raise SubstraitError(f"the relation {kind} is not supported")
         inner = getattr(message, kind)
-        with errors_of(f"the relation {kind}"):
+        with as_substrait_errors(f"the relation {kind}"):
             plan = reader(inner, outer)
             # _project applies the emit mapping itself, because it names the columns that are emitted
             if kind != "project":

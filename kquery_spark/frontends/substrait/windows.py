@@ -12,7 +12,12 @@ from kquery_spark.expr.properties import is_constant
 from kquery_spark.expr.windows import UP_TO_ROW, WHOLE_PARTITION
 from kquery_spark.frontends.substrait.aggregate_functions import counts_rows
 from kquery_spark.frontends.substrait.enums import FRAME_UNITS, INVOCATION_DISTINCT
-from kquery_spark.frontends.substrait.mapping import CallRequest, cast_to_declared, errors_of, integer_literal
+from kquery_spark.frontends.substrait.mapping import (
+    CallRequest,
+    as_substrait_errors,
+    cast_to_declared,
+    integer_literal,
+)
 from kquery_spark.frontends.substrait.messages import Message
 from kquery_spark.frontends.substrait.scope import Scope
 from kquery_spark.functions.aggregate.windows import WindowFunction, window_function
@@ -43,7 +48,7 @@ class WindowReader:
         keys = [self._plan.expressions.read(each, inner) for each in message.partitions]
         partition = tuple(key for key in keys if not is_constant(key))  # PARTITION BY 1 is one partition
         order = self._plan.expressions.sort_keys(message.sorts, inner)
-        with errors_of(f"function {request.name}"):
+        with as_substrait_errors(f"function {request.name}"):
             entry = window_function(mapping.function)
             args = _arguments(request, entry)
             if counts_rows(mapping.function, args):

@@ -28,7 +28,9 @@ def cast_overflow(source: pa.DataType, target: pa.DataType) -> ExecutionError:
     )
 
 
-def _null_outside(values: pa.Array, inside: np.ndarray, vector: Vector, context: CallContext) -> pa.Array:
+def _raise_or_null_outside(
+    values: pa.Array, inside: np.ndarray, vector: Vector, context: CallContext
+) -> pa.Array:
     """Handle values outside the range: rows that are not ``inside`` raise an error (ANSI) or become NULL (TRY)."""
     present = inside | ~np.asarray(pc.is_valid(vector.data).to_numpy(zero_copy_only=False))
     if present.all():
@@ -87,7 +89,7 @@ def _float_int(vector: Vector, context: CallContext) -> Data:
     if bits == 64:
         safe = np.where(whole == 2.0**63, 2**63 - 1, np.where(whole == -(2.0**63), -(2**63), safe))
     result = pa.array(safe.astype(f"int{bits}"), context.dtype, mask=mask)
-    return _null_outside(result, inside, vector, context)
+    return _raise_or_null_outside(result, inside, vector, context)
 
 
 @cast_rule("integral", "decimal")

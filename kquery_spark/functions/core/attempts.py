@@ -9,7 +9,7 @@ from kquery_spark.errors import ExecutionError
 from kquery_spark.functions.registry import CallContext, EvalMode
 
 
-def in_mode(fn: Callable[..., Any], context: CallContext) -> Callable[..., Any]:
+def null_on_error_if_try(fn: Callable[..., Any], context: CallContext) -> Callable[..., Any]:
     """Return ``fn``; in TRY mode, wrapped so that it returns None instead of raising an ExecutionError."""
     if context.mode is not EvalMode.TRY:
         return fn

@@ -163,13 +163,13 @@ def _is_nan(args: Sequence[Vector], context: CallContext) -> Data:
     return pc.fill_null(pc.is_nan(args[0].data), False)
 
 
-def _flat(types: Sequence[pa.DataType]) -> pa.DataType:
+def _comparison_type(types: Sequence[pa.DataType]) -> pa.DataType:
     if any(t.is_nested(dtype) and not can_order(dtype) for dtype in types):
         raise PlanError(f"comparing values of type {t.spark_name(types[0])} is not supported")
     return _boolean(types)
 
 
-def _any_type(types: Sequence[pa.DataType]) -> pa.DataType:
+def _boolean_of_any_type(types: Sequence[pa.DataType]) -> pa.DataType:
     return t.BOOL
 
 
@@ -177,7 +177,7 @@ def _entry(name: str, catalyst: str, operator: Operator, selectivity: float | No
     return Function(
         name,
         _kernel(name),
-        _flat,
+        _comparison_type,
         catalyst=(catalyst,) if catalyst else (),
         arity=(2, 2),
         encoded=True,
@@ -194,7 +194,7 @@ def _null_test(
     return Function(
         name,
         kernel,
-        _any_type,
+        _boolean_of_any_type,
         catalyst=(catalyst,),
         nullable=Nullability.NEVER,
         encoded=True,
@@ -227,7 +227,7 @@ register_internal(
     Function(
         "eq_null_safe",
         _null_safe,
-        _flat,
+        _comparison_type,
         catalyst=("EqualNullSafe",),
         arity=(2, 2),
         nullable=Nullability.NEVER,
@@ -242,5 +242,5 @@ register_internal(
 register(
     _null_test("isnull", _is_null, "IsNull", "({0} IS NULL)", Logic.IS_NULL, "isnotnull", 0.05),
     _null_test("isnotnull", _is_not_null, "IsNotNull", "({0} IS NOT NULL)", Logic.IS_NOT_NULL, "isnull", 1.0),
-    Function("isnan", _is_nan, _any_type, catalyst=("IsNaN",), nullable=Nullability.NEVER),
+    Function("isnan", _is_nan, _boolean_of_any_type, catalyst=("IsNaN",), nullable=Nullability.NEVER),
 )

@@ -34,7 +34,7 @@ from kquery_spark.types.coercion import as_floats, common_type
 from kquery_spark.types.vector import Data, Vector
 
 
-def one_type(types: Sequence[pa.DataType]) -> pa.DataType:
+def common_argument_type(types: Sequence[pa.DataType]) -> pa.DataType:
     """Return the common type of all arguments but NULL literals; a nested field is nullable if it is in any of them."""
     present = [dtype for dtype in types if dtype != t.NULL]
     if not present:
@@ -146,7 +146,7 @@ def _least(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _orderable(types: Sequence[pa.DataType]) -> pa.DataType:
-    dtype = one_type(types)
+    dtype = common_argument_type(types)
     if not can_order(dtype):
         raise PlanError(f"values of type {t.spark_name(dtype)} have no order")
     return dtype
@@ -163,7 +163,7 @@ register(
     Function(
         "coalesce",
         _coalesce,
-        one_type,
+        common_argument_type,
         catalyst=("Coalesce",),
         arity=(1, None),
         nullable=Nullability.ALL_ARGUMENTS,
@@ -192,7 +192,7 @@ register(
     Function(
         "nvl2",
         _nvl2,
-        lambda types: one_type(types[1:]),
+        lambda types: common_argument_type(types[1:]),
         arity=(3, 3),
         nullable=Nullability.ALL_BUT_FIRST,
         encoded=True,

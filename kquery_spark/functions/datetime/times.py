@@ -11,7 +11,7 @@ from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import THREE_COLUMNS, TWO_COLUMNS
 from kquery_spark.functions.casts.times import parse_time, time_array
 from kquery_spark.functions.core.arguments import joint_mask, numbers
-from kquery_spark.functions.core.attempts import in_mode
+from kquery_spark.functions.core.attempts import null_on_error_if_try
 from kquery_spark.functions.core.distinct import per_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
@@ -104,7 +104,7 @@ def _parse(args: Sequence[Vector], context: CallContext) -> Data:
             )
         return nanos
 
-    return per_distinct(in_mode(evaluate, context), args, context)
+    return per_distinct(null_on_error_if_try(evaluate, context), args, context)
 
 
 def _unit(vector: Vector) -> int:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import CallForm
-from kquery_spark.functions.core.attempts import in_mode
+from kquery_spark.functions.core.attempts import null_on_error_if_try
 from kquery_spark.functions.core.distinct import per_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
@@ -46,7 +46,7 @@ def _encode(args: Sequence[Vector], context: CallContext) -> Data:
 
     if codec == "utf-8":
         return args[0].array(context.num_rows).cast(pa.binary())
-    return per_distinct(in_mode(evaluate, context), args[:1], context)
+    return per_distinct(null_on_error_if_try(evaluate, context), args[:1], context)
 
 
 def _decode(args: Sequence[Vector], context: CallContext) -> Data:
@@ -65,7 +65,7 @@ def _decode(args: Sequence[Vector], context: CallContext) -> Data:
             return args[0].array(context.num_rows).cast(t.STRING)  # checks the bytes
         except pa.ArrowInvalid:
             pass
-    return per_distinct(in_mode(evaluate, context), args[:1], context)
+    return per_distinct(null_on_error_if_try(evaluate, context), args[:1], context)
 
 
 def _bad_coding(function: str, charset: str) -> ExecutionError:

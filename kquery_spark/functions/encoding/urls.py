@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import CallForm
-from kquery_spark.functions.core.attempts import in_mode
+from kquery_spark.functions.core.attempts import null_on_error_if_try
 from kquery_spark.functions.core.distinct import per_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
@@ -40,7 +40,7 @@ def _url_encode(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _url_decode(args: Sequence[Vector], context: CallContext) -> Data:
-    return per_distinct(in_mode(_decode_url, context), args, context)
+    return per_distinct(null_on_error_if_try(_decode_url, context), args, context)
 
 
 def _decode_url(text: str) -> str:
@@ -96,7 +96,7 @@ def _parse_url(args: Sequence[Vector], context: CallContext) -> Data:
     if len(args) == 3:
         extract = functools.partial(_query_value, part=part, key=args[2].data.as_py())
     mode = EvalMode.ANSI if context.mode is EvalMode.ANSI else EvalMode.TRY
-    return per_distinct(in_mode(extract, replace(context, mode=mode)), args[:1], context)
+    return per_distinct(null_on_error_if_try(extract, replace(context, mode=mode)), args[:1], context)
 
 
 def _part(url: str, part: str) -> str | None:

@@ -273,8 +273,8 @@ def _modulo_wide(left: Vector, right: Vector, context: CallContext, positive: bo
         rest = np.where(rest < 0, np.where(rest + b < 0, -size2, size2), rest)
     scale, out = max(left.dtype.scale, right.dtype.scale), context.dtype
     if out.scale < scale and len(a):
-        rest = dk._int_div(rest, np.full(len(rest), 10 ** (scale - out.scale), object))
-    return dk._pack(rest * 10 ** max(out.scale - scale, 0), present, context)
+        rest = dk.divide_half_up(rest, np.full(len(rest), 10 ** (scale - out.scale), object))
+    return dk.decimals_from_unscaled(rest * 10 ** max(out.scale - scale, 0), present, context)
 
 
 def _integral_divide(args: Sequence[Vector], context: CallContext) -> Data:

@@ -216,11 +216,11 @@ def _quotient_in_python(left: Vector, right: Vector, length: int, context: CallC
     a, b = _unscaled(left, length), _unscaled(right, length)
     present = np.array([x is not None and y is not None for x, y in zip(a, b, strict=True)], np.bool_)
     up = context.dtype.scale - left.dtype.scale + right.dtype.scale
-    quotient = _int_div(a[present] * 10 ** max(up, 0), b[present] * 10 ** max(-up, 0))
-    return _pack(quotient, present, context)
+    quotient = divide_half_up(a[present] * 10 ** max(up, 0), b[present] * 10 ** max(-up, 0))
+    return decimals_from_unscaled(quotient, present, context)
 
 
-def _int_div(values: Any, divisor: Any) -> Any:
+def divide_half_up(values: Any, divisor: Any) -> Any:
     if not len(values):
         return values
     size, by = np.abs(values), np.abs(divisor)
@@ -237,7 +237,7 @@ def _unscaled(vector: Vector, length: int) -> Any:
     return np.array(digits, object)
 
 
-def _pack(values: Any, present: Any, context: CallContext) -> pa.Array:
+def decimals_from_unscaled(values: Any, present: Any, context: CallContext) -> pa.Array:
     out = context.dtype
     limit = 10**out.precision
     result: list[decimal.Decimal | None] = [None] * len(present)

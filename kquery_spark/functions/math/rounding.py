@@ -134,7 +134,7 @@ def _decimals(vector: Vector, scale: int, even: bool, context: CallContext) -> D
     rounded = (whole + up.astype(object)) * 10 ** max(-scale, 0)
     # for negative scales, Spark raises overflow errors in every mode
     strict = replace(context, mode=EvalMode.ANSI) if scale < 0 else context
-    return dk._pack(np.where(values < 0, -rounded, rounded), present, strict)
+    return dk.decimals_from_unscaled(np.where(values < 0, -rounded, rounded), present, strict)
 
 
 def _rounding_kernel(even: bool) -> Any:
@@ -207,7 +207,9 @@ def _to_scale(args: Sequence[Vector], up: bool, context: CallContext) -> Data:
         values = unscaled[present]
         whole = (-(-values // unit) if up else values // unit) * tens
         # for negative scales, Spark raises overflow errors in every mode
-        return dk._pack(whole, present, replace(context, mode=EvalMode.ANSI) if scale < 0 else context)
+        return dk.decimals_from_unscaled(
+            whole, present, replace(context, mode=EvalMode.ANSI) if scale < 0 else context
+        )
     except ExecutionError as error:
         raise ExecutionError("NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION", str(error)) from None
 
@@ -244,7 +246,7 @@ def _whole_decimal(vector: Vector, up: bool, context: CallContext) -> Data:
     unscaled = dk._unscaled(vector, context.num_rows)
     present = np.array([u is not None for u in unscaled], np.bool_)
     values = unscaled[present]
-    return dk._pack(-(-values // 10**scale) if up else values // 10**scale, present, context)
+    return dk.decimals_from_unscaled(-(-values // 10**scale) if up else values // 10**scale, present, context)
 
 
 def _coerce_round(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
@@ -252,7 +254,7 @@ def _coerce_round(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [first, t.INT][: len(types)]
 
 
-def _exact(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
+def _cannot_overflow(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
     return t.is_fractional(types[0]) or (t.is_decimal(types[0]) and types[0].precision < 38)
 
 
@@ -266,7 +268,7 @@ def _round_entry(name: str, even: bool, catalyst: str) -> Function:
         arity=(1, 2),
         nullable=Nullability.OTHER_REASONS,
         raises=frozenset(EvalMode),
-        safe_for=_exact,
+        safe_for=_cannot_overflow,
         encoded=True,
         coerce=_coerce_round,
         result_of=_type,
@@ -283,7 +285,9 @@ def _whole_entry(name: str, up: bool, catalyst: str, aliases: tuple[str, ...] = 
         arity=(1, 2),
         nullable=Nullability.OTHER_REASONS,
         raises=frozenset(EvalMode),
-        safe_for=lambda types, values: types[0] != t.DOUBLE and (len(types) < 2 or _exact(types, values)),
+        safe_for=lambda types, values: (
+            types[0] != t.DOUBLE and (len(types) < 2 or _cannot_overflow(types, values))
+        ),
         encoded=True,
         coerce=_coerce_whole,
         result_of=_whole_type,

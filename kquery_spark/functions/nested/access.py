@@ -13,7 +13,7 @@ from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.call_form import ALL_COLUMNS
 from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.core.comparison import coerce_comparison, compare
-from kquery_spark.functions.core.conditional import one_type
+from kquery_spark.functions.core.conditional import common_argument_type
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
@@ -189,10 +189,10 @@ def _array_contains(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _array_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    return pa.list_(one_type(types) if types else t.NULL)
+    return pa.list_(common_argument_type(types) if types else t.NULL)
 
 
-def _one_type(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+def _coerce_to_common_type(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return coerce_comparison(types) if types else types
 
 
@@ -365,7 +365,7 @@ register(
         calls=ALL_COLUMNS,
         arity=(0, None),
         nullable=Nullability.NEVER,
-        coerce=_one_type,
+        coerce=_coerce_to_common_type,
         invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(

@@ -17,7 +17,7 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.call_form import TWO_COLUMNS
 from kquery_spark.functions.core.arguments import dense_mask
-from kquery_spark.functions.core.conditional import one_type
+from kquery_spark.functions.core.conditional import common_argument_type
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.nested.arrays import array_rule, is_orderable, wrong_types
 from kquery_spark.functions.registry import (
@@ -197,7 +197,7 @@ def _intersect_type(types: Sequence[pa.DataType]) -> pa.DataType:
 def _union_type(types: Sequence[pa.DataType]) -> pa.DataType:
     """Return the common type of the arrays; a nested field is nullable if it is in one of them."""
     _array_and_element_rule("array_union", _element_type)(types)
-    return one_type(types)
+    return common_argument_type(types)
 
 
 def _same_type(dtype: pa.DataType) -> pa.DataType:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS, CallForm
 from kquery_spark.functions.core.arguments import dense_mask, numbers
-from kquery_spark.functions.core.conditional import one_type
+from kquery_spark.functions.core.conditional import common_argument_type
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     CallContext,
@@ -219,7 +219,7 @@ def _concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
         return concat_type(types)
     if not all(map(is_array, types)) or len(set(map(t.spark_name, types))) > 1:
         raise wrong_types("concat", types)
-    return one_type(types)
+    return common_argument_type(types)
 
 
 def _coerce_concat(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.call_form import TWO_COLUMNS
-from kquery_spark.functions.core.conditional import one_type
+from kquery_spark.functions.core.conditional import common_argument_type
 from kquery_spark.functions.nested.array_lambdas import truth
 from kquery_spark.functions.nested.higher_order import (
     HigherOrderFunction,
@@ -100,7 +100,7 @@ def _key_and_values(types: Sequence[pa.DataType]) -> Sequence[pa.Field]:
         raise Unsupported("map_zip_with of keys of two types is not supported")
     if has_floats(key.type):
         raise Unsupported("map_zip_with of keys with floats is not supported")
-    key = key.with_type(one_type([key.type, other.type]))
+    key = key.with_type(common_argument_type([key.type, other.type]))
     return key, left.with_name("left").with_nullable(True), right.with_name("right").with_nullable(True)
 
 

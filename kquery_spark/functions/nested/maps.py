@@ -12,7 +12,7 @@ from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import ALL_COLUMNS, TWO_COLUMNS, CallForm
 from kquery_spark.functions.core.arguments import dense_mask
 from kquery_spark.functions.core.comparison import coerce_comparison
-from kquery_spark.functions.core.conditional import one_type
+from kquery_spark.functions.core.conditional import common_argument_type
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
@@ -150,7 +150,9 @@ def _map_type(types: Sequence[pa.DataType]) -> pa.DataType:
         raise PlanError("[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] map takes keys and values in turn")
     if not types:
         raise Unsupported("a map without entries has no type")
-    return _map_type_of(one_type(types[::2]), pa.field("value", one_type(types[1::2])))
+    return _map_type_of(
+        common_argument_type(types[::2]), pa.field("value", common_argument_type(types[1::2]))
+    )
 
 
 def _coerce_map(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
@@ -185,7 +187,10 @@ def _concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
         raise PlanError("[DATATYPE_MISMATCH.MAP_CONCAT_DIFF_TYPES] map_concat takes maps")
     if len(set(map(t.spark_name, types))) > 1:
         raise Unsupported("map_concat of maps of several types is not supported")
-    key, value = one_type([dtype.key_type for dtype in types]), one_type([dtype.item_type for dtype in types])
+    key, value = (
+        common_argument_type([dtype.key_type for dtype in types]),
+        common_argument_type([dtype.item_type for dtype in types]),
+    )
     return _map_type_of(key, pa.field("value", value, any(dtype.item_field.nullable for dtype in types)))
 
 

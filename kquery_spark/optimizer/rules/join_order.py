@@ -12,7 +12,7 @@ from kquery_spark.expr.properties import conjunction, conjuncts, is_pure
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import with_new_children
-from kquery_spark.logical.projection import same_columns
+from kquery_spark.logical.projection import with_columns_of
 from kquery_spark.optimizer.semi_join_reducers import equal_columns, reduced_input
 from kquery_spark.optimizer.statistics import Estimator
 
@@ -82,7 +82,7 @@ class _Reorder:
         if tree.can_be_reordered:
             ordered = self._join_greedily([self.rewrite(node) for node in tree.inputs], tree)
             if ordered is not None:
-                return same_columns(ordered, plan)
+                return with_columns_of(ordered, plan)
         return plan.with_children([self.rewrite(c) for c in plan.children])
 
     def _join_greedily(self, inputs: list[LogicalPlan], tree: _JoinTree) -> LogicalPlan | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kquery_spark.expr.properties import is_pure
 from kquery_spark.logical import Join, JoinKind, LogicalPlan, Projection, transform_plan
-from kquery_spark.logical.projection import same_columns
+from kquery_spark.logical.projection import with_columns_of
 from kquery_spark.optimizer.statistics import Estimator
 
 # The inner join goes first if it is expected to return at most this share of the rows that the semi join would return.
@@ -34,7 +34,7 @@ def _lift_semi_joins(plan: LogicalPlan, estimator: Estimator) -> LogicalPlan:
         if semi is None or inner is None:
             continue
         if estimator.estimate(inner).rows <= _MAX_INNER_ROWS_PER_SEMI_ROW * estimator.estimate(semi).rows:
-            return same_columns(replace(semi, left=_lift_semi_joins(inner, estimator)), plan)
+            return with_columns_of(replace(semi, left=_lift_semi_joins(inner, estimator)), plan)
     return plan
 
 

@@ -25,7 +25,7 @@ from kquery_spark.expr import AggregateCall, Call, Column, Expr, Named, columns_
 from kquery_spark.expr.properties import chain, conjunction, conjuncts, is_pure
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan
 from kquery_spark.logical.plan import fresh_name, with_new_children
-from kquery_spark.logical.projection import same_columns
+from kquery_spark.logical.projection import with_columns_of
 
 
 def merged_aggregates(plan: LogicalPlan) -> LogicalPlan:
@@ -33,14 +33,14 @@ def merged_aggregates(plan: LogicalPlan) -> LogicalPlan:
 
     Uncorrelated scalar subqueries are such inputs as well: ``subquery_to_join`` has made them cross joins.
     """
-    if not _crosses(plan):
+    if not _is_cross_join(plan):
         return with_new_children(plan, [merged_aggregates(c) for c in plan.children])
     inputs = [merged_aggregates(i) for i in _inputs(plan)]
     merged = _merge_equal(inputs)
     return (
         _replace_inputs(plan, iter(inputs))
         if len(merged) == len(inputs)
-        else same_columns(reduce(_cross, merged), plan)
+        else with_columns_of(reduce(_cross, merged), plan)
     )
 
 
@@ -82,13 +82,13 @@ class _Member:
         """True if the member has a DISTINCT call, which cannot share its rows with the calls of other members."""
         return any(isinstance(c, AggregateCall) and c.is_distinct for c in self.calls.values())
 
-    def is_as(self, other: _Member) -> bool:
+    def computes_same_as(self, other: _Member) -> bool:
         """True if both members have the same conditions and calls."""
         own, others = ({*m.terms, *m.calls.values()} for m in (self, other))
         return own == others
 
 
-def _crosses(plan: LogicalPlan) -> bool:
+def _is_cross_join(plan: LogicalPlan) -> bool:
     return isinstance(plan, Join) and plan.kind is JoinKind.INNER and plan.matches_all_pairs
 
 
@@ -98,14 +98,14 @@ def _cross(left: LogicalPlan, right: LogicalPlan) -> LogicalPlan:
 
 def _inputs(plan: LogicalPlan) -> list[LogicalPlan]:
     """Return the inputs of a tree of cross joins, left to right."""
-    return [i for c in plan.children for i in _inputs(c)] if _crosses(plan) else [plan]
+    return [i for c in plan.children for i in _inputs(c)] if _is_cross_join(plan) else [plan]
 
 
 def _replace_inputs(plan: LogicalPlan, inputs: Iterator[LogicalPlan]) -> LogicalPlan:
     """Return the tree of cross joins with other inputs, which are taken left to right."""
     return (
         with_new_children(plan, [_replace_inputs(c, inputs) for c in plan.children])
-        if _crosses(plan)
+        if _is_cross_join(plan)
         else next(inputs)
     )
 
@@ -115,17 +115,17 @@ def _merge_equal(inputs: list[LogicalPlan]) -> list[LogicalPlan]:
     groups: list[tuple[LogicalPlan, list[_Member]]] = []
     for plan in inputs:
         member = _member(plan)
-        if member is None or not any(_add_alike(members, member) for _, members in groups):
+        if member is None or not any(_add_if_mergeable(members, member) for _, members in groups):
             groups.append((plan, [] if member is None else [member]))
     return [plan if len(members) < 2 else _merged(members) for plan, members in groups]
 
 
-def _add_alike(members: list[_Member], member: _Member) -> bool:
+def _add_if_mergeable(members: list[_Member], member: _Member) -> bool:
     """Add ``member`` to ``members`` if it can be merged with all of them; return whether it was added."""
     alike = _renumbered(member, members[0].scans) if members else None
     if alike is None:
         return False
-    if not alike.is_as(members[0]):
+    if not alike.computes_same_as(members[0]):
         if alike.is_distinct or members[0].is_distinct or not _differ_in_one_scan([*members, alike]):
             return False
     members.append(alike)
@@ -145,7 +145,7 @@ def _member(plan: LogicalPlan) -> _Member | None:
         return None
     own = tuple(Named(a.column, a.name) for a in below.aggregates)
     outputs = plan.exprs if isinstance(plan, Projection) else own
-    return _Member(tree.scans, tuple(map(_ordered, tree.terms)), calls, outputs)
+    return _Member(tree.scans, tuple(map(_with_sorted_operands, tree.terms)), calls, outputs)
 
 
 def _tree(plan: LogicalPlan, first: int = 0) -> _Tree | None:
@@ -181,7 +181,7 @@ def _numbered(scan: Scan, name: str, number: int) -> Column:
     return replace(scan.column(name), name=f"{number}.{name}")
 
 
-def _ordered(term: Expr) -> Expr:
+def _with_sorted_operands(term: Expr) -> Expr:
     """Sort the operands of equalities and other symmetric operators, so that ``a = b`` equals ``b = a``."""
     return transform(term, _sorted_sides)
 
@@ -209,7 +209,7 @@ def _renumbered(member: _Member, scans: Sequence[Scan]) -> _Member | None:
             return None
         del free[same]
         columns |= {f"{same}.{n}": _numbered(scan, n, number) for n in scan.schema.names}
-    terms = tuple(_ordered(substitute(e, columns)) for e in member.terms)
+    terms = tuple(_with_sorted_operands(substitute(e, columns)) for e in member.terms)
     calls = {name: substitute(call, columns) for name, call in member.calls.items()}
     return replace(member, scans=tuple(scans), terms=terms, calls=calls)
 
@@ -238,7 +238,7 @@ def _merged(members: Sequence[_Member]) -> LogicalPlan:
             columns[name] = _output_of(_filtered(call, condition), name, calls).column
         outputs += [Named(substitute(e.expr, columns), e.name) for e in member.outputs]
     # The common conditions, in the order of the first member, and the disjunction of the members' own conditions.
-    terms = [*(e for e in members[0].terms if e in common), *_either(own)]
+    terms = [*(e for e in members[0].terms if e in common), *_disjunction_of_own_conditions(own)]
     return Projection(_aggregate(members[0].scans, terms, list(calls.values())), tuple(outputs))
 
 
@@ -249,7 +249,7 @@ def _output_of(call: Expr, name: str, calls: dict[Expr, Named]) -> Named:
     return calls[call]
 
 
-def _either(conditions: Sequence[Expr | None]) -> list[Expr]:
+def _disjunction_of_own_conditions(conditions: Sequence[Expr | None]) -> list[Expr]:
     """Return the disjunction of the members' own conditions; an empty list if a member has none, as it needs all rows."""
     conditions = list(dict.fromkeys(conditions))
     given = [e for e in conditions if e is not None]

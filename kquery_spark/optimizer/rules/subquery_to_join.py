@@ -49,10 +49,10 @@ from kquery_spark.logical.conditions import split_condition
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.one_row import always_one_row
 from kquery_spark.logical.plan import fresh_name, with_new_children
-from kquery_spark.logical.projection import same_columns
+from kquery_spark.logical.projection import with_columns_of
 from kquery_spark.logical.single_row import SingleRow
 from kquery_spark.logical.subqueries import Exists, InSubquery, ScalarSubquery, Subquery
-from kquery_spark.optimizer.decorrelation import bind_outer, disjoint, is_correlated, pull_up
+from kquery_spark.optimizer.decorrelation import bind_outer, is_correlated, pull_up, with_disjoint_names
 from kquery_spark.optimizer.empty_input import value_over_no_rows
 from kquery_spark.optimizer.lateral_joins import plain_join
 from kquery_spark.optimizer.normal_conditions import with_normal_conditions
@@ -90,7 +90,7 @@ def _rewrite(plan: LogicalPlan) -> LogicalPlan:
     replaced = {e: joined.replace_subqueries(e) for e in plan.expressions}
     # The joins only add columns to the child, so the node is valid over them even before its expressions change.
     widened = plan.with_children([joined.plan])
-    return same_columns(widened.map_expressions(lambda e: replaced[e]), plan)
+    return with_columns_of(widened.map_expressions(lambda e: replaced[e]), plan)
 
 
 def _simplify_truth_test(expr: Expr) -> Expr:
@@ -137,7 +137,7 @@ def _rewrite_filter(plan: Filter) -> LogicalPlan:
         else:
             computed.append(joined.replace_subqueries(term))
     condition = conjunction(computed)
-    return same_columns(joined.plan if condition is None else Filter(joined.plan, condition), plan)
+    return with_columns_of(joined.plan if condition is None else Filter(joined.plan, condition), plan)
 
 
 @dataclass
@@ -208,7 +208,7 @@ class _SubqueryJoins:
         """Keep only the rows for which every comparison is FALSE, that is, neither TRUE nor NULL."""
         if len(expr.values) == 1 and not expr.outer and columns_of(expr.values[0]):
             # The usual form is a hash join: the null-aware anti join handles NULLs on either side as special cases.
-            inner = disjoint(_rewrite_query(expr), self.plan)[0]
+            inner = with_disjoint_names(_rewrite_query(expr), self.plan)[0]
             key = JoinKey(expr.values[0], inner.column(inner.schema.names[0]))
             self.plan = Join(self.plan, inner, JoinKind.ANTI, (key,), null_aware=True)
             return
@@ -241,7 +241,7 @@ class _SubqueryJoins:
         pulled, terms = pull_up(plan, existence=True)
         compared = names if isinstance(expr, InSubquery) else []
         pulled = _select_columns(pulled, keep, columns_of(*terms) | set(compared))
-        renamed, aliases = disjoint(pulled, self.plan)
+        renamed, aliases = with_disjoint_names(pulled, self.plan)
         outer = {n.name: n.expr for n in expr.outer}
         condition = [bind_outer(rename_columns(x, aliases), outer) for x in terms]
         if isinstance(expr, InSubquery):
@@ -256,7 +256,7 @@ class _SubqueryJoins:
         name = plan.schema.names[0]
         # Exactly one row: a cross join neither drops nor repeats rows. Possibly no row: a left join gives NULL.
         kind = JoinKind.INNER if always_one_row(plan) else JoinKind.LEFT
-        inner, aliases = disjoint(plan if _at_most_one_row(plan) else SingleRow(plan), self.plan)
+        inner, aliases = with_disjoint_names(plan if _at_most_one_row(plan) else SingleRow(plan), self.plan)
         self.plan = Join(self.plan, inner, kind)
         return self.plan.column(aliases.get(name, name))
 
@@ -277,7 +277,7 @@ class _SubqueryJoins:
         if empty.value is not None:
             columns = tuple(Named(pulled.column(n), n) for n in pulled.schema.names)
             pulled = Projection(pulled, (*columns, group_exists))
-        inner, aliases = disjoint(pulled, self.plan)
+        inner, aliases = with_disjoint_names(pulled, self.plan)
         condition = conjunction([bind_outer(rename_columns(x, aliases), outer) for x in terms])
         keys, residual = split_condition(condition, self.plan.schema.names, inner.schema.names)
         # Only equalities pick one group per row. With other conditions a row could match several groups.

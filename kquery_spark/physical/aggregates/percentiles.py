@@ -18,7 +18,7 @@ from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
 from kquery_spark.physical.aggregates.lists import Collect, flatten_lists, lists_of_groups
 from kquery_spark.physical.aggregates.moments import doubles
-from kquery_spark.physical.aggregates.picking import end_rows
+from kquery_spark.physical.aggregates.picking import first_or_last_rows
 from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector, validity
@@ -30,7 +30,7 @@ def constant_state(argument: Vector, groups: Groups) -> Vector:
     """Return a constant argument as a state column with one row per group; NULL for groups without rows."""
     if argument.is_scalar:
         return Vector(argument.dtype, argument.array(groups.count))
-    rows = end_rows(groups, np.arange(len(groups.ids)), last=False)
+    rows = first_or_last_rows(groups, np.arange(len(groups.ids)), last=False)
     return Vector(argument.dtype, argument.plain().take(pa.array(rows, mask=rows < 0)))
 
 
@@ -38,7 +38,7 @@ def merged_constant(state: Vector, groups: Groups) -> Vector:
     """Return the constant of each merged group, from the first of its states that is not NULL."""
     valid = validity(state.data)
     rows = np.arange(len(groups.ids)) if valid is None else np.flatnonzero(valid)
-    chosen = end_rows(groups, rows, last=False)
+    chosen = first_or_last_rows(groups, rows, last=False)
     return Vector(state.dtype, state.data.take(pa.array(chosen, mask=chosen < 0)))
 
 

@@ -25,7 +25,7 @@ def pick(vector: Vector, rows: Int64s) -> Vector:
     return Vector(vector.dtype, vector.data.take(index))
 
 
-def end_rows(groups: Groups, rows: Int64s, last: bool) -> Int64s:
+def first_or_last_rows(groups: Groups, rows: Int64s, last: bool) -> Int64s:
     """Return the first or last row of each group among ``rows``, which are ascending; -1 for a group without one.
 
     numpy assigns in order, so of several rows of a group the last assignment remains. For the first row, ``rows`` is
@@ -62,7 +62,7 @@ class FirstOrLast(Accumulator):
         return self._states(states[0], groups, np.flatnonzero(present))
 
     def _states(self, values: Vector, groups: Groups, rows: Int64s) -> list[Vector]:
-        chosen = end_rows(groups, rows, self._last)
+        chosen = first_or_last_rows(groups, rows, self._last)
         return [pick(values, chosen), Vector(t.BOOL, pa.array(chosen >= 0))]
 
     @override
@@ -93,7 +93,7 @@ class ExtremeBy(Reduction):
         (np.maximum if self._largest else np.minimum).at(best, groups.ids[rows], ordered[rows])
         # Of the rows with the best key of their group, take the last one.
         rows = rows[ordered[rows] == best[groups.ids[rows]]]
-        chosen = end_rows(groups, rows, last=True)
+        chosen = first_or_last_rows(groups, rows, last=True)
         return [pick(value, chosen), pick(by, chosen)]
 
 

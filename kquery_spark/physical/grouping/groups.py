@@ -22,7 +22,7 @@ import pyarrow as pa
 from kquery_spark.cached_property import cached_property
 from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.equal_rows import first_equal_rows
-from kquery_spark.kernels.hash_index import row_numbers
+from kquery_spark.kernels.hash_index import empty_slots
 from kquery_spark.types.vector import Int64s
 
 MAX_CARDINALITY = 2**62
@@ -163,7 +163,7 @@ def _scan_first_rows(ids: Int64s, count: int) -> npt.NDArray[np.signedinteger[An
 
     The rows are assigned in reverse, because numpy keeps the last of several assignments.
     """
-    first = row_numbers(count, len(ids))
+    first = empty_slots(count, len(ids))
     first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1, dtype=first.dtype)
     return first
 

@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kquery_spark.kernels import integer_order
-from kquery_spark.kernels.hash_index import DirectIndex, HashIndex, row_numbers
+from kquery_spark.kernels.hash_index import DirectIndex, HashIndex, empty_slots
 from kquery_spark.physical.grouping.groups import MAX_CARDINALITY
 from kquery_spark.physical.joins.column_matches import ColumnMatches
 from kquery_spark.physical.joins.key_space import (
@@ -126,7 +126,7 @@ class JoinTable:
             present = self._index.lookup(present)
             self._cardinality = max(len(known), 1)
         # One entry more than codes: index -1 (no such code) reads the last entry, which stays "no row".
-        self._row_of = row_numbers(self._cardinality + 1, self.num_rows)
+        self._row_of = empty_slots(self._cardinality + 1, self.num_rows)
         self._row_of[present] = rows
         # If two rows have the same code, the second assignment overwrote the first one.
         self.unique = bool((self._row_of[present] == rows).all())

@@ -74,7 +74,7 @@ class Probe:
             return [(self._probe_is_left, (probe if self._probe_is_left else built)[n]) for n in names]
         return [(n in probe, probe[n] if n in probe else built[n]) for n in names]
 
-    def take_side(self, side: tuple[Batch, JoinTable], marks: np.ndarray | None) -> None:
+    def set_build_side(self, side: tuple[Batch, JoinTable], marks: np.ndarray | None) -> None:
         """Continue with another part of the build side. marks: the flags of its rows."""
         self._built, self._table = side
         self.marks = marks
@@ -89,7 +89,7 @@ class Probe:
                 yield from self.pairs(batch, matched)
                 yield from self.probe_rows(batch, matched)
         if self.marks is not None:
-            yield self.unmatched()
+            yield self.build_rows_at_end()
 
     def pairs(self, batch: Batch, matched: np.ndarray) -> Iterator[Batch]:
         """Output the pairs of a batch. Sets ``matched`` for its rows, and the marks of build rows."""
@@ -149,8 +149,10 @@ class Probe:
         if self._one_sided and self.marks is None:
             yield self._one_side(batch, matched)
         if self._keep_probe and not matched.all():
-            unmatched = np.flatnonzero(~matched)
-            yield self._gather(batch, Matches(unmatched, np.full(len(unmatched), -1, np.int64)))
+            build_rows_at_end = np.flatnonzero(~matched)
+            yield self._gather(
+                batch, Matches(build_rows_at_end, np.full(len(build_rows_at_end), -1, np.int64))
+            )
 
     def _gather(self, batch: Batch, pairs: Matches) -> Batch:
         """Gather the columns of pairs from both sides. The row number -1 stands for a row of NULLs."""
@@ -182,7 +184,7 @@ class Probe:
         )
         return chosen if selected.all() else chosen.take(pa.array(np.flatnonzero(selected)))
 
-    def unmatched(self) -> Batch:
+    def build_rows_at_end(self) -> Batch:
         """Return the build rows to output at the end: unmatched rows of outer joins, rows of semi and anti joins."""
         assert self.marks is not None
         if self._one_sided:

@@ -17,7 +17,7 @@ from kquery_spark.physical.aggregates.phase import Phase
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter, key_names
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
-from kquery_spark.physical.spill import in_partitions
+from kquery_spark.physical.spill import batches_by_hash_partition
 from kquery_spark.types.batch import Batch, coalesced, run_in_parts
 
 
@@ -120,7 +120,7 @@ class AggregateExec(UnaryExec):
         if self._needs_rows:
             program = Program([k.expr for k in self.keys], self.child.schema)
             keys = program.run if self.keys else None
-            for part in in_partitions(source, self.child.schema, keys, limit, metrics):
+            for part in batches_by_hash_partition(source, self.child.schema, keys, limit, metrics):
                 yield run.update(part)
             return
         if self.phase not in (Phase.FINAL, Phase.MERGE):

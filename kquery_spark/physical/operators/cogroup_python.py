@@ -18,7 +18,7 @@ from kquery_spark.physical.python_batches import (
     Arguments,
     PythonEvaluation,
     coalesced,
-    one_batch,
+    combined_batches,
 )
 from kquery_spark.types.batch import Batch
 
@@ -63,7 +63,7 @@ class CogroupPythonExec(PythonExec):
     def _side(self, pieces: Sequence[pa.RecordBatch], columns: Sequence[int]) -> list[pa.RecordBatch]:
         """Return the rows of one side; a batch without rows if there are none."""
         filled = [piece for piece in pieces if piece.num_rows] or pieces[:1]
-        return one_batch([piece.select(list(columns)) for piece in filled], self.calls.batch_rows)
+        return combined_batches([piece.select(list(columns)) for piece in filled], self.calls.batch_rows)
 
     @override
     def label(self) -> str:

@@ -30,7 +30,7 @@ class EvalPythonExec(PythonExec):
     def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         evaluate: PythonEvaluation[pa.RecordBatch] = self.evaluation()
         pending = PendingRows([self.child.schema.get_field_index(name) for name in self.required])
-        for results in evaluate(self.waiting_arguments(rows, pending.add)):
+        for results in evaluate(self.argument_batches(rows, pending.add)):
             yield from pending.combine_with(results, self.output)
         pending.check_none_left()
 

@@ -18,7 +18,7 @@ from kquery_spark.physical.python_batches import (
     PendingRows,
     PythonEvaluation,
     coalesced,
-    one_batch,
+    combined_batches,
 )
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
@@ -54,7 +54,7 @@ class GroupPythonExec(PythonExec):
     def _groups(self, batches: Iterator[Batch], pending: PendingRows) -> Iterator[Group]:
         """Yield the arguments of each group. The keys of aggregated groups are added to ``pending`` until their results."""
         for pieces in pieces_of_groups(self._with_starts(batches, pending)):
-            yield iter(one_batch(pieces, self.calls.batch_rows))
+            yield iter(combined_batches(pieces, self.calls.batch_rows))
 
     def _with_starts(
         self, batches: Iterator[Batch], pending: PendingRows

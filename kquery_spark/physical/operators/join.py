@@ -226,13 +226,13 @@ class JoinExec(BinaryExec):
         for block in coalesced(probe_plan.run(task), MAX_PAIRS, limit // 4):
             matched = np.zeros(block.num_rows, np.bool_)
             for chunk, part in chunks_with_marks(built, marks):
-                joining.take_side(self._table(schema, [chunk]), part)
+                joining.set_build_side(self._table(schema, [chunk]), part)
                 yield from joining.pairs(block, matched)
             yield from joining.probe_rows(block, matched)
         if marks is not None:
             for chunk, part in chunks_with_marks(built, marks):
-                joining.take_side(self._table(schema, [chunk]), part)
-                yield joining.unmatched()
+                joining.set_build_side(self._table(schema, [chunk]), part)
+                yield joining.build_rows_at_end()
 
     def _side_keys(self, build: bool) -> list[Expr]:
         left = (self.build is BuildSide.LEFT) == build

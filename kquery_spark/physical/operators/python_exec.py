@@ -55,7 +55,7 @@ class PythonExec(UnaryExec):
         """Return the object that computes the arguments from the child's batches."""
         return Arguments(self.args, self.child.schema)
 
-    def waiting_arguments(
+    def argument_batches(
         self, rows: Iterator[Batch], waits: Callable[[Batch], None]
     ) -> Iterator[pa.RecordBatch]:
         """Yield the arguments of all rows, in batches of the size that Spark sends to Python.

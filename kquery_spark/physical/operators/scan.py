@@ -39,7 +39,7 @@ from kquery_spark.physical.row_conditions import RowConditions
 from kquery_spark.physical.split_columns import (
     FilteredColumns,
     SplitColumns,
-    decided_by_values,
+    evaluate_on_dictionaries,
     rows_of,
 )
 from kquery_spark.run_control import check_run, current_control
@@ -272,14 +272,14 @@ class _FilteringReader:
         """Read a columnar source in the steps that the module docstring describes. Returns False if no row passed."""
         read = SplitColumns(self._source, split)
         if self._source.addressable and not self._raises and (rows is None or len(rows)):
-            conditions, rows = self._narrowed(read, conditions, rows)
-            runtime, rows = _narrowed_at_runtime(read, self._most_selective_first(runtime), rows)
+            conditions, rows = self._apply_dictionary_conditions(read, conditions, rows)
+            runtime, rows = _apply_dictionary_runtime_filters(read, self._most_selective_first(runtime), rows)
             values_per_piece = read.largest_dictionary // len(split.pieces)
             self._largest_dictionary = max(self._largest_dictionary, values_per_piece)
         reserve_rows(split.rows if rows is None else len(rows), self._row_bytes)
         if rows is not None and len(rows) == 0:
             return False
-        states = read.before_any_column(rows)
+        states = read.initial_selection(rows)
         static, keys, rest = self._steps(conditions, runtime)
         present: set[str] = set()
         for columns, flags_of in self._row_filters(conditions, runtime, static, keys):
@@ -353,7 +353,7 @@ class _FilteringReader:
         rest = [c for c in self._scan.columns if c not in needed and c not in keys]
         return static, keys, rest
 
-    def _narrowed(
+    def _apply_dictionary_conditions(
         self, read: SplitColumns, conditions: RowConditions, rows: Int64s | None
     ) -> tuple[RowConditions, Int64s | None]:
         """Apply the conditions that a dictionary can decide; returns the other conditions and the remaining rows.
@@ -437,13 +437,17 @@ def _range_conditions(source: Source, name: str, low: int | None, high: int | No
     return terms
 
 
-def _narrowed_at_runtime(
+def _apply_dictionary_runtime_filters(
     read: SplitColumns, runtime: list[RuntimeFilter], rows: Int64s | None
 ) -> tuple[list[RuntimeFilter], Int64s | None]:
     """Apply the run-time filters that dictionaries can decide; returns the other filters and the remaining rows."""
     others = []
     for runtime_filter in runtime:
-        places = [] if rows is not None and len(rows) == 0 else decided_by_values(runtime_filter, read, rows)
+        places = (
+            []
+            if rows is not None and len(rows) == 0
+            else evaluate_on_dictionaries(runtime_filter, read, rows)
+        )
         if places is None:
             others.append(runtime_filter)
             continue

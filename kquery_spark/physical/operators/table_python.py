@@ -43,7 +43,7 @@ class TablePythonExec(PythonExec):
     def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         evaluate: PythonEvaluation[pa.RecordBatch] = self.evaluation()
         waiting = _WaitingRows([self.child.schema.get_field_index(name) for name in self.required])
-        for results in evaluate(self.waiting_arguments(rows, waiting.add)):
+        for results in evaluate(self.argument_batches(rows, waiting.add)):
             yield from (
                 waiting.combine_with(results, self.output) if self.by_row else [self.result_batch(results)]
             )

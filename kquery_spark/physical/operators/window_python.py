@@ -16,7 +16,7 @@ from kquery_spark.physical.clusters import pieces_of_groups, with_group_starts
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, clustered_keys
 from kquery_spark.physical.operators.python_exec import PythonExec
-from kquery_spark.physical.python_batches import Arguments, PendingRows, PythonEvaluation, one_batch
+from kquery_spark.physical.python_batches import Arguments, PendingRows, PythonEvaluation, combined_batches
 from kquery_spark.physical.windows import arrange
 from kquery_spark.physical.windows.frames import frame_rows
 from kquery_spark.types.batch import Batch, coalesced, concat
@@ -61,7 +61,7 @@ class WindowPythonExec(PythonExec):
         for pieces in pieces_of_groups(with_group_starts(batches, keys)):
             rows = concat(schema, pieces)
             pending.add(rows)
-            yield iter(one_batch([self._with_bounds(rows, arguments)], self.calls.batch_rows))
+            yield iter(combined_batches([self._with_bounds(rows, arguments)], self.calls.batch_rows))
 
     def _with_bounds(self, rows: Batch, arguments: Arguments) -> pa.RecordBatch:
         """Return the bounds of each row's frames, then the arguments, as columns."""

@@ -20,7 +20,7 @@ from kquery_spark.functions.aggregate_registry import null_ignoring_variant
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.physical.windows.aggregates import accumulator_of, context_of, finished, framed_states
-from kquery_spark.physical.windows.functions import frame_end_of
+from kquery_spark.physical.windows.functions import window_function_of_call
 from kquery_spark.physical.windows.sliding import merge_pairs
 from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.vector import Int64s, Vector
@@ -30,7 +30,7 @@ States = list[Vector]
 
 def as_aggregate(call: WindowCall) -> WindowCall:
     """Return a call of first_value or last_value as a call of the aggregates first or last, whose states can be merged."""
-    name, ignores_nulls = frame_end_of(call)
+    name, ignores_nulls = window_function_of_call(call)
     aggregate = aggregate_of(name)
     if aggregate == name or len(call.args) > 1:
         return call

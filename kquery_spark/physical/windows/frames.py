@@ -29,8 +29,8 @@ def frame_rows(
 ) -> tuple[Int64s, Int64s]:
     """Return the first row and the end (exclusive) of each row's frame. They are equal for an empty frame."""
     if frame.unit is FrameUnit.ROWS:
-        low = segments.start if frame.lower is None else _moved(segments, frame.lower, 0)
-        high = segments.end if frame.upper is None else _moved(segments, frame.upper, 1)
+        low = segments.start if frame.lower is None else _row_bound(segments, frame.lower, 0)
+        high = segments.end if frame.upper is None else _row_bound(segments, frame.upper, 1)
     else:
         low, high = segments.start, segments.end
         if frame.lower is not None:
@@ -40,7 +40,7 @@ def frame_rows(
     return low, np.maximum(low, high)
 
 
-def _moved(segments: Segments, offset: Literal, past: int) -> Int64s:
+def _row_bound(segments: Segments, offset: Literal, past: int) -> Int64s:
     limit = segments.num_rows + 1
     by = max(-limit, min(limit, int(offset.value))) + past
     return np.clip(segments.rows + by, segments.start, segments.end)

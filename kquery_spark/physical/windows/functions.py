@@ -26,7 +26,7 @@ Ranking = Callable[..., np.ndarray]
 _RANKING: dict[str, Ranking] = {}
 
 
-def frame_end_of(call: WindowCall) -> tuple[str, bool]:
+def window_function_of_call(call: WindowCall) -> tuple[str, bool]:
     """Return the name of a call's window function, and whether it ignores NULLs.
 
     The aggregates first and last are the window functions first_value and last_value.
@@ -53,8 +53,8 @@ class Windowed:
             constants = [_constant_number(call, index) for index in range(len(call.args))]
             return Vector(call.dtype, pa.array(ranking(self._segments, *constants)))
         if call.entry is not None and call.entry.is_offset:
-            return self._shifted(call, args, call.entry.offset_sign)
-        name, ignore_nulls = frame_end_of(call)
+            return self._lag_or_lead(call, args, call.entry.offset_sign)
+        name, ignore_nulls = window_function_of_call(call)
         entry = window_function(name)
         if entry is not None and entry.row is not None:
             return self._row_of_frame(call, entry.row, ignore_nulls, args)
@@ -70,7 +70,7 @@ class Windowed:
             row_ranges = self._frames[frame] = frame_rows(frame, self._segments, self._order)
         return row_ranges
 
-    def _shifted(self, call: WindowCall, args: Sequence[Vector], sign: int) -> Vector:
+    def _lag_or_lead(self, call: WindowCall, args: Sequence[Vector], sign: int) -> Vector:
         """Compute lag or lead: the value of the row at a fixed distance, or the default outside of the partition."""
         s, n = self._segments, self._segments.num_rows
         distance = _constant_number(call, 1) if len(call.args) > 1 else 1

@@ -27,7 +27,7 @@ from kquery_spark.physical.operators import (
 )
 from kquery_spark.planner.distribution import DistributedPlan, Distribution
 from kquery_spark.planner.lowering.registry import lowers
-from kquery_spark.planner.semi_joins import reduced_groups, reduced_sides, value_keys
+from kquery_spark.planner.semi_joins import null_rejecting_keys, reduced_groups, reduced_sides
 
 if TYPE_CHECKING:
     from kquery_spark.planner.planner import Planner
@@ -67,7 +67,7 @@ def _with_replicated_side(planner: Planner, plan: Join, build: BuildSide) -> Dis
     """Lower a join whose build side every task computes by itself."""
     built, probe = (plan.left, plan.right) if build is BuildSide.LEFT else (plan.right, plan.left)
     if drops_unmatched(plan.kind, build is BuildSide.LEFT):
-        keys = value_keys(plan)
+        keys = null_rejecting_keys(plan)
         if build is BuildSide.LEFT:
             keys = [(right, left) for left, right in keys]
 
@@ -179,7 +179,7 @@ def _range_partitioning(
 ) -> tuple[Planner, Partitioning] | None:
     """Return the planner that reads ``side`` by ranges of a key, and the partitioning that sends the other rows to them."""
     for key, other_key in keys:
-        by_range = planner.ranged_by(side, key)
+        by_range = planner.planner_for_ranges(side, key)
         bounds = None if by_range is None or by_range.shares is None else by_range.shares.bounds
         if by_range is not None and bounds is not None:
             return by_range, Partitioning((other_key,), len(bounds) + 1, bounds)

@@ -42,7 +42,7 @@ def lower_result_sort(planner: Planner, plan: Sort) -> DistributedPlan:
     _check_keys(plan)
     first = plan.keys[0]
     # Tasks read ranges of ascending keys, and results are concatenated in task order.
-    by_range = planner.ranged_by(plan.child, first.expr) if first.ascending else None
+    by_range = planner.planner_for_ranges(plan.child, first.expr) if first.ascending else None
     child = (by_range or planner).lower(plan.child)
     # Each task reads one range of the key.
     if by_range is not None and child.distribution is Distribution.SHARED:

@@ -22,7 +22,7 @@ from kquery_spark.runtime.task_meter import TaskMeter
 from kquery_spark.sources.hadoop.hdfs import clusters_named_in
 from kquery_spark.sources.object_stores.connections import stores_named_in
 from kquery_spark.spark_bridge.frames.crossing_types import converted_columns, crossing_type
-from kquery_spark.spark_bridge.plan.catalyst_plans import NO_BROADCASTS, STAGE_FUNCTION, SparkPlans
+from kquery_spark.spark_bridge.plan.catalyst_plans import NO_BROADCASTS, STAGE_FUNCTION, StagePlanBuilder
 from kquery_spark.spark_bridge.session.bridge import Bridge
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import to_bytes
@@ -52,9 +52,9 @@ def to_dataframe(
 
     inputs: the DataFrames of the graph's Spark inputs, by key. meter: receives operator metrics. output: the Catalyst
     attributes of the plan that the result replaces, so that references to its columns stay valid. broadcasts: as in
-    ``SparkPlans``.
+    ``StagePlanBuilder``.
     """
-    plans, meter = SparkPlans(bridge, broadcasts), _task_meter(bridge, graph, config, meter)
+    plans, meter = StagePlanBuilder(bridge, broadcasts), _task_meter(bridge, graph, config, meter)
     attributes = plans.attributes(schema) if output is None else output
     if _crosses_unchanged(schema) and not inputs:
         return plans.frame(_Builder(plans, graph, schema, config, {}, meter, attributes).plan(graph.result))
@@ -89,8 +89,11 @@ def _with_own_names(schema: StructType) -> StructType:
 def payload_frame(
     bridge: Bridge, graph: StageGraph, config: EngineConfig, broadcasts: Mapping[int, Any] = NO_BROADCASTS
 ) -> DataFrame:
-    """Return the result as payload rows, in order. ``graph`` must not read Spark inputs. broadcasts: see ``SparkPlans``."""
-    plans, meter = SparkPlans(bridge, broadcasts), _task_meter(bridge, graph, config)
+    """Return the result as payload rows, in order.
+
+    ``graph`` must not read Spark inputs. broadcasts: see ``StagePlanBuilder``.
+    """
+    plans, meter = StagePlanBuilder(bridge, broadcasts), _task_meter(bridge, graph, config)
     builder = _payload_builder(plans, graph, config, meter, RowEncoding.PAYLOADS)
     return plans.frame_of_large_rows(builder.plan(graph.result))
 
@@ -103,7 +106,7 @@ def input_frame(
     limit: the approximate number of bytes to compute; a task that writes much more than its share ends with a row tagged
     TOO_MUCH. query: the number under which Spark's UI shows the driver's part of the query, or None.
     """
-    plans, meter = SparkPlans(bridge), _task_meter(bridge, graph, config, query=query)
+    plans, meter = StagePlanBuilder(bridge), _task_meter(bridge, graph, config, query=query)
     builder = _payload_builder(plans, graph, config, meter, limit=limit)
     return plans.frame(builder.input_rows(graph.result))
 
@@ -127,7 +130,7 @@ def _task_meter(
 
 
 def _payload_builder(
-    plans: SparkPlans,
+    plans: StagePlanBuilder,
     graph: StageGraph,
     config: EngineConfig,
     meter: TaskMeter | None,
@@ -145,7 +148,7 @@ class _Builder:
 
     def __init__(
         self,
-        plans: SparkPlans,
+        plans: StagePlanBuilder,
         graph: StageGraph,
         schema: StructType,
         config: EngineConfig,

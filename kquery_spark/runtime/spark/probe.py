@@ -19,7 +19,7 @@ from pyspark import SparkContext
 from pyspark.sql.types import StringType, StructField, StructType
 
 from kquery_spark.spark_bridge.frames.arrow_collection import collect_batches
-from kquery_spark.spark_bridge.plan.catalyst_plans import STAGE_FUNCTION, SparkPlans
+from kquery_spark.spark_bridge.plan.catalyst_plans import STAGE_FUNCTION, StagePlanBuilder
 from kquery_spark.spark_bridge.session.bridge import Bridge
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 from kquery_spark.spark_bridge.session.interpreter import interpreter_of
@@ -94,7 +94,7 @@ def _workers(bridge: Bridge) -> Workers:
 def _run_probe(bridge: Bridge) -> list[dict[str, str]]:
     """Return the facts (see ``_FACTS``) that each probed worker reports."""
     context = bridge.spark.sparkContext
-    plans = SparkPlans(bridge)
+    plans = StagePlanBuilder(bridge)
     numbers = plans.numbers(max(1, min(context.defaultParallelism, _MAX_PROBE_TASKS)))
     frame = plans.frame(
         plans.map_in_arrow(

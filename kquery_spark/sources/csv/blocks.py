@@ -206,7 +206,7 @@ def _read_csv(
                 check_utf8=True,
                 column_types={str(i): dtype for i, dtype in types.items()},
                 include_columns=[str(i) for i in types],
-                null_values=list(options.markers),
+                null_values=list(options.null_strings),
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=True,
             ),

@@ -92,6 +92,6 @@ def _strings(
             array.validate(full=True)
         except pa.ArrowInvalid:
             return None
-    for marker in options.markers[1:]:  # the first marker is the empty string, which is NULL already
+    for marker in options.null_strings[1:]:  # the first marker is the empty string, which is NULL already
         array = if_else(pc.equal(array, marker), pa.scalar(None, t.STRING), array)
     return array

@@ -91,12 +91,12 @@ class CsvOptions:
         return {self.positive_inf: math.inf, self.negative_inf: -math.inf, self.nan_value: math.nan}
 
     @property
-    def words_are_numbers(self) -> bool:
+    def special_numbers_look_finite(self) -> bool:
         """True if one of these strings has digits and may be a number, like -999 for NaN."""
         return any(map(str.isdigit, "".join(self.words)))
 
     @property
-    def markers(self) -> tuple[str, ...]:
+    def null_strings(self) -> tuple[str, ...]:
         """The unquoted values that are NULL."""
         return ("", self.null_value) if self.null_value else ("",)
 

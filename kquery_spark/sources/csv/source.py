@@ -80,7 +80,7 @@ class CsvSource(LineSource):
             return self._count(block), []
         types = [self.table_schema.field(c).type for c in data_columns]
         types_by_index = {
-            self._data[c]: self._cut_type(dtype) for c, dtype in zip(data_columns, types, strict=True)
+            self._data[c]: self._tokenized_type(dtype) for c, dtype in zip(data_columns, types, strict=True)
         }
         width, kernel_module = (
             _usual_width(block, self.options),
@@ -105,13 +105,13 @@ class CsvSource(LineSource):
             )
         return int(good.sum()), [v.filter(pa.array(good)) for v in values]
 
-    def _cut_type(self, dtype: pa.DataType) -> pa.DataType:
+    def _tokenized_type(self, dtype: pa.DataType) -> pa.DataType:
         """Return the type in which a column is split off, before it is converted to its own type.
 
         That is string, or the column's own type for floats: Arrow parses floats exactly like Java, so it may do so right
         away unless malformed values must be detected.
         """
-        at_once = self.options.mode == "PERMISSIVE" and not self.options.words_are_numbers
+        at_once = self.options.mode == "PERMISSIVE" and not self.options.special_numbers_look_finite
         return dtype if at_once and t.is_fractional(dtype) else t.STRING
 
     def _count(self, block: bytes) -> int:

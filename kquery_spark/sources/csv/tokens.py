@@ -23,7 +23,7 @@ class LineTokenizer:
     """
 
     def __init__(self, options: CsvOptions) -> None:
-        self._o = options
+        self._options = options
         # If the quote is also the escape character, only a doubled quote is an escape; otherwise a doubled escape is, too.
         self._escape_escape = None if options.quote == options.escape else options.escape
 
@@ -57,7 +57,7 @@ class LineTokenizer:
         self._ch = self._next()
 
     def _record(self) -> None:
-        options = self._o
+        options = self._options
         while True:
             if options.trim_leading:
                 self._skip_blanks()
@@ -80,10 +80,10 @@ class LineTokenizer:
         """Skip a quoted value of a column that is not selected; False if the value must be parsed."""
         if self._selected is None or len(self._values) in self._selected:
             return False
-        end = self._line.find(self._o.quote, self._at)
-        while end >= 0 and self._line[end - 1] == self._o.escape:
-            end = self._line.find(self._o.quote, end + 1)
-        if end < 0 or self._line[end + 1 : end + 2] != self._o.delimiter:
+        end = self._line.find(self._options.quote, self._at)
+        while end >= 0 and self._line[end - 1] == self._options.escape:
+            end = self._line.find(self._options.quote, end + 1)
+        if end < 0 or self._line[end + 1 : end + 2] != self._options.delimiter:
             return False
         self._values.append("")
         self._at = end + 1
@@ -92,20 +92,24 @@ class LineTokenizer:
 
     def _plainly_quoted(self) -> bool:
         """Read a quoted value that has no escapes and ends before a delimiter; False if the value has another form."""
-        quote, escape = self._o.quote, self._o.escape
+        quote, escape = self._options.quote, self._options.escape
         end = self._line.find(quote, self._at)
-        if end < 0 or self._line[end + 1 : end + 2] != self._o.delimiter or self._line[end - 1] == escape:
+        if (
+            end < 0
+            or self._line[end + 1 : end + 2] != self._options.delimiter
+            or self._line[end - 1] == escape
+        ):
             return False
         text = self._line[self._at : end]
         if self._escape_escape is not None and escape * 2 in text:
             return False
-        self._values.append(text or self._o.empty_value)
+        self._values.append(text or self._options.empty_value)
         self._at = end + 1
         self._advance()
         return True
 
     def _skip_blanks(self) -> None:
-        while self._ch <= " " and self._ch not in (self._o.delimiter, self._o.quote):
+        while self._ch <= " " and self._ch not in (self._options.delimiter, self._options.quote):
             self._advance()
 
     def _emit(self) -> None:
@@ -113,25 +117,25 @@ class LineTokenizer:
         if self._trim:
             text = text.rstrip(_BLANKS)
         self._text.clear()
-        self._values.append(text or self._o.empty_value)
+        self._values.append(text or self._options.empty_value)
 
     def _until_delimiter(self) -> None:
         """Append from the current character to the delimiter, which becomes the current character."""
         ch = self._ch
-        while ch != self._o.delimiter:
+        while ch != self._options.delimiter:
             self._text.append(ch)
             ch = self._next()
         self._ch = ch
 
     def _until_special(self) -> None:
         ch = self._ch
-        while ch != self._o.quote and ch != self._o.escape:
+        while ch != self._options.quote and ch != self._options.escape:
             self._text.append(ch)
             ch = self._next()
         self._ch = ch
 
     def _quoted(self) -> None:
-        quote, escape, delimiter = self._o.quote, self._o.escape, self._o.delimiter
+        quote, escape, delimiter = self._options.quote, self._options.escape, self._options.delimiter
         self._advance()
         while not (self._prev == quote and (self._ch <= " " or self._ch == delimiter)):
             if self._ch in (quote, escape):
@@ -155,25 +159,25 @@ class LineTokenizer:
 
     def _as_plain_text(self) -> None:
         """Read on to the delimiter, after characters behind the closing quote have made the value an unquoted one."""
-        self._text.insert(0, self._o.quote)
+        self._text.insert(0, self._options.quote)
         self._advance()
-        self._trim = self._o.trim_trailing
+        self._trim = self._options.trim_trailing
         self._until_delimiter()
 
     def _after_closing_quote(self) -> None:
         """Drop blanks after a closing quote; other characters there make the quotes part of the value."""
         blanks = []
-        while self._ch <= " " and self._ch != self._o.delimiter:
+        while self._ch <= " " and self._ch != self._options.delimiter:
             blanks.append(self._ch)
             self._advance()
-        if self._ch != self._o.delimiter:
-            self._text += (self._o.quote, *blanks, self._ch)
+        if self._ch != self._options.delimiter:
+            self._text += (self._options.quote, *blanks, self._ch)
             self._prev = self._ch
             self._as_plain_text()
 
     def _escaped(self) -> None:
         """Handle a quote or an escape inside a value. A character that is consumed as part of an escape becomes NUL."""
-        quote, escape = self._o.quote, self._o.escape
+        quote, escape = self._options.quote, self._options.escape
         if self._ch == escape and self._prev == self._escape_escape:
             self._text.append(escape)
             self._ch = "\0"
@@ -191,10 +195,10 @@ class LineTokenizer:
             self._unquoted_with_escapes()
 
     def _unquoted_with_escapes(self) -> None:
-        while self._ch != self._o.delimiter:
-            if self._ch != self._o.quote and self._ch != self._o.escape:
-                if self._prev == self._o.quote:
-                    self._text.append(self._o.quote)
+        while self._ch != self._options.delimiter:
+            if self._ch != self._options.quote and self._ch != self._options.escape:
+                if self._prev == self._options.quote:
+                    self._text.append(self._options.quote)
                     self._prev = self._ch
                     continue  # univocity calls this method again, with the same characters
                 self._text.append(self._ch)
@@ -205,16 +209,16 @@ class LineTokenizer:
 
     def _finish(self) -> None:
         """Emit the last value. The line has ended inside a value, after one, or after a delimiter."""
-        quote = self._o.quote
+        quote = self._options.quote
         value = self._ch == quote and self._prev == quote
         if not value:
             if self._ch == quote and not self._unescaped:
                 self._text.append(quote)
-            value = self._prev not in ("", "\0") and self._ch != self._o.delimiter
+            value = self._prev not in ("", "\0") and self._ch != self._options.delimiter
         if self._text or value:
             self._emit()
         else:
-            self._values.append(self._o.null_value)
+            self._values.append(self._options.null_value)
 
 
 _BLANKS = "".join(map(chr, range(33)))

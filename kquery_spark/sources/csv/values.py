@@ -51,7 +51,7 @@ def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
     values = quick_cast(column, dtype)
     if values is None:
         values = _by_rules(column, dtype, options)
-    if t.is_fractional(dtype) and options.words_are_numbers:
+    if t.is_fractional(dtype) and options.special_numbers_look_finite:
         return _with_words(values, column, options)
     return values
 

@@ -119,7 +119,7 @@ class EqualityDeletesView(SourceView):
     @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
         known = super().ranges(split, column)
-        return known if known is None or not self.deleted[split.file] else known.of_some_rows()
+        return known if known is None or not self.deleted[split.file] else known.for_row_subset()
 
     @override
     def check_files(self, columns: Sequence[str]) -> None:

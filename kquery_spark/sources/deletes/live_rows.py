@@ -146,7 +146,7 @@ class LiveRows(SourceView):
         if page_statistics is None or live is None:
             return page_statistics
         ranges = {
-            name: [None if each is None else each.of_some_rows() for each in known]
+            name: [None if each is None else each.for_row_subset() for each in known]
             for name, known in page_statistics.ranges.items()
         }
         return PageStatistics(live.before(page_statistics.starts), ranges)
@@ -154,7 +154,7 @@ class LiveRows(SourceView):
     @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
         known = super().ranges(split, column)
-        return known if known is None or self.deleted[split.file] is None else known.of_some_rows()
+        return known if known is None or self.deleted[split.file] is None else known.for_row_subset()
 
     @override
     def row_count(self) -> int | None:

@@ -185,11 +185,11 @@ def _laid_out(
     position: str | None = None
     for column, field in zip(schema, fields, strict=True):
         if field.id == POSITION_ID:
-            position = _absent(field, in_file)
+            position = _unused_name(field, in_file)
             continue
         stored = None if field.id in file.constants else _stored(column, field, in_file)
         if stored is None:
-            stored = column.with_name(_absent(field, in_file))
+            stored = column.with_name(_unused_name(field, in_file))
             given = file.constants.get(field.id, field.default)
             if given is None and not column.nullable:
                 raise Unsupported(f"{file.path} lacks {field.name}, although the column cannot be NULL")
@@ -198,7 +198,7 @@ def _laid_out(
     return _Layout(pa.schema(columns), tuple(constants), position), tuple(constants.values())
 
 
-def _absent(field: Field, in_file: Iterable[pa.Field]) -> str:
+def _unused_name(field: Field, in_file: Iterable[pa.Field]) -> str:
     """A name for a missing field that does not occur in the file."""
     names = {column.name for column in in_file}
     name = f"field {field.id}"
@@ -241,7 +241,7 @@ def _stored_fields(dtype: pa.DataType, field: Field, in_file: pa.DataType) -> li
         if stored is None:
             if nested.default is not None:
                 raise NESTED_DEFAULT.declined(field=nested.name)
-            stored = child.with_name(_absent(nested, in_file))
+            stored = child.with_name(_unused_name(nested, in_file))
             missing += 1
         children.append(stored)
     if missing == len(children):

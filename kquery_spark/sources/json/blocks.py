@@ -195,7 +195,7 @@ class _Reader:
     parts: list[tuple[Positions, list[pa.Array], Bools]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        fields = [pa.field(f.name, _written(f.type)) for f in self.schema]
+        fields = [pa.field(f.name, _arrow_type(f.type)) for f in self.schema]
         self.written = pa.schema(fields) if fields else _NOTHING
 
     def bulk(self, line_indexes: Positions) -> bool:
@@ -303,7 +303,7 @@ def _nullable(dtype: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType] = l
     return leaf(dtype)
 
 
-def _written(dtype: pa.DataType) -> pa.DataType:
+def _arrow_type(dtype: pa.DataType) -> pa.DataType:
     """The type that Arrow parses: string instead of date and timestamp types, which need Spark's own parsers."""
     return _nullable(dtype, lambda d: t.STRING if is_text(d) else d)
 
@@ -319,7 +319,7 @@ def _finished(array: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.A
     if pa.types.is_struct(dtype):
         return _finished_struct(array, dtype, options)
     if pa.types.is_list(dtype):
-        items = _finished_whole(array.values, dtype.value_type, options)
+        items = _convert_without_loss(array.values, dtype.value_type, options)
         if items is None:
             return None
         list_type = pa.list_(pa.field(dtype.value_field.name, items.type))
@@ -330,7 +330,7 @@ def _finished(array: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.A
 def _finished_struct(array: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array | None:
     children = []
     for i, column in enumerate(dtype):
-        values = _finished_whole(array.field(i), column.type, options)
+        values = _convert_without_loss(array.field(i), column.type, options)
         if values is None:
             return None
         children.append(values)
@@ -338,7 +338,7 @@ def _finished_struct(array: pa.Array, dtype: pa.DataType, options: JsonOptions) 
     return pa.StructArray.from_arrays(children, fields=fields, mask=array.is_null())
 
 
-def _finished_whole(array: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array | None:
+def _convert_without_loss(array: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array | None:
     """Convert a nested column; None also if a value would become NULL, because then the whole record is bad."""
     values = _finished(array, dtype, options)
     return None if values is None or values.null_count != array.null_count else values

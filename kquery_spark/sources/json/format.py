@@ -57,12 +57,12 @@ def _read_relation(read: RelationRead) -> Source:
 
 def _read_columns(read: ColumnsRead) -> Source:
     """Decline columns of strings in Spark releases that rewrite numbers and objects which they read as strings."""
-    from kquery_spark.types.names import is_text_within
+    from kquery_spark.types.names import contains_string
 
     schema = read.relation.data_schema
     if not read.settings.knows(_EXACT_STRINGS):
         for name in read.columns:
-            if name in schema.names and is_text_within(schema.field(name).type):
+            if name in schema.names and contains_string(schema.field(name).type):
                 raise Unsupported(
                     f"Spark {read.settings.version}, unlike 4.0, rewrites numbers and objects of JSON files that are "
                     f"read as strings, so column {name} is not supported"

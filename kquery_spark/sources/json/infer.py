@@ -73,19 +73,21 @@ def columns_of(dtype: pa.DataType, options: JsonOptions) -> pa.Schema:
     final = _canonical(dtype)
     if final is None:
         return pa.schema([])
-    if has_twice(final, options.case_sensitive):
+    if has_duplicate_fields(final, options.case_sensitive):
         raise Unsupported("JSON with names that differ only in case is not supported")
     return pa.schema(list(final))
 
 
-def has_twice(dtype: pa.DataType, case_sensitive: bool) -> bool:
+def has_duplicate_fields(dtype: pa.DataType, case_sensitive: bool) -> bool:
     """True if the type or a struct nested in it has two fields with the same name."""
     if pa.types.is_list(dtype):
-        return has_twice(dtype.value_type, case_sensitive)
+        return has_duplicate_fields(dtype.value_type, case_sensitive)
     if not pa.types.is_struct(dtype):
         return False
     names = {field.name if case_sensitive else field.name.lower() for field in dtype}
-    return len(names) < dtype.num_fields or any(has_twice(field.type, case_sensitive) for field in dtype)
+    return len(names) < dtype.num_fields or any(
+        has_duplicate_fields(field.type, case_sensitive) for field in dtype
+    )
 
 
 def merged(a: pa.DataType, b: pa.DataType) -> pa.DataType:

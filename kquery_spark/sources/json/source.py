@@ -13,7 +13,7 @@ from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsuppor
 from kquery_spark.sources.base import DataFile, Split
 from kquery_spark.sources.files import naming_file, partitioned_files
 from kquery_spark.sources.json.blocks import BadRecord, LineError, read_rows
-from kquery_spark.sources.json.infer import block_type, columns_of, has_twice, merged
+from kquery_spark.sources.json.infer import block_type, columns_of, has_duplicate_fields, merged
 from kquery_spark.sources.json.options import JsonOptions, json_options
 from kquery_spark.sources.json.values import check_type
 from kquery_spark.sources.lines import LineSource
@@ -97,7 +97,7 @@ def json_source(
         record_type = _inferred(files, parsed)
         with naming_file(", ".join(map(str, paths))):
             schema = columns_of(record_type, parsed)
-    elif has_twice(pa.struct(list(schema)), case_sensitive):
+    elif has_duplicate_fields(pa.struct(list(schema)), case_sensitive):
         raise PlanError("[COLUMN_ALREADY_EXISTS] the JSON schema has a column or a field twice")
     partition_names = {f.name for f in fields}
     columns = [pa.field(f.name, f.type) for f in schema if f.name not in partition_names]

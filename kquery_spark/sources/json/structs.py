@@ -13,7 +13,7 @@ from kquery_spark.kernels.elements import structs
 from kquery_spark.kernels.text import as_lines, replace_all
 from kquery_spark.sources.csv.options import CsvOptions
 from kquery_spark.sources.json.blocks import LineError, read_rows
-from kquery_spark.sources.json.infer import has_twice
+from kquery_spark.sources.json.infer import has_duplicate_fields
 from kquery_spark.sources.json.maps import check_map, map_rows
 from kquery_spark.sources.json.options import JsonOptions
 from kquery_spark.sources.json.values import check_type
@@ -33,7 +33,7 @@ def check_record(dtype: pa.DataType) -> None:
         raise Unsupported(f"from_json of {t.spark_name(dtype)} is not supported")
     if any(field.name.lower() == _CORRUPT_RECORD for field in dtype):
         raise Unsupported("from_json with a column for malformed records is not supported")
-    if has_twice(dtype, False):
+    if has_duplicate_fields(dtype, False):
         raise Unsupported("from_json of a struct with two fields of one name is not supported")
     for field in dtype:
         check_type(field.name, field.type)

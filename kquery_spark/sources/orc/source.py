@@ -26,7 +26,7 @@ from kquery_spark.sources.files import (
     partitioned_files,
     with_partitions,
 )
-from kquery_spark.sources.footers import of_each_file
+from kquery_spark.sources.footers import map_files
 from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY, gregorian_days
 from kquery_spark.sources.orc.features import UNNAMED
 from kquery_spark.sources.orc.file import OrcContent, open_orc, orc_content, remote_orc
@@ -72,7 +72,7 @@ class OrcSource(Source):
     def _contents(self) -> list[OrcContent]:
         """The metadata of each file; Spark accepts empty files, which have no stripes."""
         no_stripes = OrcContent(pa.schema([]))
-        return of_each_file(lambda file: orc_content(file) if file.size else no_stripes, self.files)
+        return map_files(lambda file: orc_content(file) if file.size else no_stripes, self.files)
 
     @override
     def check_files(self, columns: Sequence[str]) -> None:

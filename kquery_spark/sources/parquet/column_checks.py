@@ -23,7 +23,7 @@ def check_type(opened: OpenFile, field: pa.Field, settings: RebaseSettings) -> N
         check_variant(opened, name, opened.rebase(name, settings) is not None)
         check_compiled(opened, name)
         return
-    if not readable_as(stored_type, field.type, opened.has_instants(name)):
+    if not readable_as(stored_type, field.type, opened.has_int96(name)):
         raise SourceError(mismatch(path, name, stored_type, field.type))
     if is_in_nanoseconds(stored_type):
         raise NANOSECONDS.declined(column=name, file=path)
@@ -78,7 +78,7 @@ def spark_field(field: pa.Field, opened: OpenFile, tz: str) -> pa.Field:
     leaf = opened.flat(field.name)
     if leaf is not None and leaf.logical_type.type == "ENUM":
         raise Unsupported(f"the Parquet column {field.name} is an ENUM, which is not supported")
-    if pa.types.is_nested(field.type) and opened.has_instants(field.name):
+    if pa.types.is_nested(field.type) and opened.has_int96(field.name):
         raise Unsupported(f"the Parquet column {field.name} has INT96 times inside, which is not supported")
     if field.name in opened.int96:
         return pa.field(field.name, t.timestamp(tz))

@@ -67,7 +67,7 @@ from kquery_spark.sources.parquet.flat_chunk import (
     ValueLayout,
     join_chunks,
 )
-from kquery_spark.sources.parquet.page_codecs import LOOP_CODECS, Bytes, raw_pages
+from kquery_spark.sources.parquet.page_codecs import LOOP_CODECS, Bytes, decompress_chunk_pages
 from kquery_spark.types.vector import Flags, Int64s
 
 _DICTIONARY_ENCODINGS = {PLAIN, PLAIN_DICTIONARY}
@@ -218,7 +218,9 @@ class ColumnReader:
         if not _DICTIONARY_ENCODINGS.issuperset(table[:, ENCODING].tolist()):
             return None
         if table[:, COMPRESSED].any():
-            stored = raw_pages(self.chunk.codec, self._kernels, data, table, np.ones(len(table), np.bool_))
+            stored = decompress_chunk_pages(
+                self.chunk.codec, self._kernels, data, table, np.ones(len(table), np.bool_)
+            )
             if stored is None:
                 return None
             data, table = stored
@@ -234,7 +236,7 @@ class ColumnReader:
             return None
         if not pages.are_compressed:
             return self._data, pages.data
-        return raw_pages(self.chunk.codec, self._kernels, self._data, pages.data, is_needed)
+        return decompress_chunk_pages(self.chunk.codec, self._kernels, self._data, pages.data, is_needed)
 
     def _with_plain_strings(self, is_needed: Flags) -> tuple[Bytes, Int64s] | None:
         """Return the raw bytes of the needed data pages, in which delta-encoded strings are plain, and a page table."""

@@ -173,7 +173,7 @@ _ARRAYS: tuple[Int64s, ...] = tuple(np.array(values, np.int64) for values in _LI
 
 def _kernels(size: int) -> Any | None:
     """The compiled scan, or None. For a large footer, importing it now is faster than the scan in Python."""
-    if size > _LARGE_BYTES and FILE_LOOPS.are_ready():
+    if size > _LARGE_BYTES and FILE_LOOPS.are_ready_or_start_compiling():
         FILE_LOOPS.load()
     return FILE_LOOPS.kernels()
 

@@ -8,7 +8,7 @@ from typing import cast
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.files import check_unchanged
-from kquery_spark.sources.footers import PARQUET_FOOTERS, of_each_file
+from kquery_spark.sources.footers import PARQUET_FOOTERS, map_files
 from kquery_spark.sources.input_file import forget_input
 from kquery_spark.sources.lru_cache import LruCache
 from kquery_spark.sources.parquet.file import OpenFile
@@ -39,7 +39,7 @@ def open_file(file: DataFile, *, check: bool = True) -> OpenFile:
 
 def open_files(files: Sequence[DataFile]) -> list[OpenFile]:
     """Open several files concurrently."""
-    return of_each_file(open_file, files)
+    return map_files(open_file, files)
 
 
 def forget_file(file: DataFile) -> None:

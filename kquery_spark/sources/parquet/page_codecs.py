@@ -42,7 +42,7 @@ DECOMPRESSED_AS_FAST = ("UNCOMPRESSED", "SNAPPY")
 _NO_BYTES = np.empty(0, np.uint8)
 
 
-def raw_pages(
+def decompress_chunk_pages(
     codec: str, kernels: ModuleType, data: Bytes, pages: Int64s, is_needed: Flags
 ) -> tuple[Bytes, Int64s] | None:
     """Decompress the needed pages into one array; returns it with a page table that points into it. None for damaged pages.

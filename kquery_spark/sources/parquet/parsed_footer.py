@@ -151,7 +151,7 @@ class ParsedFooter:
     def _input(self) -> InputFile:
         return shared_input(self.file)
 
-    def has_instants(self, column: str) -> bool:
+    def has_int96(self, column: str) -> bool:
         """True if the column or one of its leaves has INT96 times."""
         return any(path == column or path.startswith(f"{column}.") for path in self.int96)
 

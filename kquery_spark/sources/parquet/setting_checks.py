@@ -24,7 +24,7 @@ def check_no_int96(source: ParquetSource, columns: Sequence[str], *, by_parquet_
         if opened.by_parquet_java and not by_parquet_java:
             continue
         for column in columns:
-            if opened.has_instants(column):
+            if opened.has_int96(column):
                 raise CONVERTED_INT96.declined(column=column, file=file.path)
 
 
@@ -41,7 +41,7 @@ def check_no_promotion(source: ParquetSource, columns: Sequence[str], version: s
     for file in source.files:
         opened = open_file(file)
         for field in (field for field in fields if field.name in opened.names):
-            stored_type, instants = opened.schema.field(field.name).type, opened.has_instants(field.name)
+            stored_type, instants = opened.schema.field(field.name).type, opened.has_int96(field.name)
             if readable_as(stored_type, field.type, instants) and is_promoted(
                 stored_type, field.type, instants
             ):

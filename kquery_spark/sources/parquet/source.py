@@ -355,7 +355,7 @@ class ParquetSource(Source):
         if rebase is not None:
             data = rebase.apply(data, dtype)
         typed = opened.typed(column, data, dtype)
-        if not readable_as(typed.dtype, dtype, opened.has_instants(column)):
+        if not readable_as(typed.dtype, dtype, opened.has_int96(column)):
             raise SourceError(mismatch(path, column, typed.dtype, dtype))
         return _convert(typed, dtype, f"{column} of {path}")
 
@@ -375,7 +375,7 @@ def _for_each(starts: Int64s, page_starts: Int64s, ranges: Sequence[ColumnRange]
     page's null count does not apply to it.
     """
     pages = np.searchsorted(page_starts, starts[:-1], side="right") - 1
-    return [ranges[page].of_some_rows() for page in pages]
+    return [ranges[page].for_row_subset() for page in pages]
 
 
 def _convert(column: Typed, dtype: pa.DataType, where: str) -> pa.Array:

@@ -28,7 +28,7 @@ def check_variant(opened: OpenFile, column: str, is_old: bool) -> None:
     file_type, path = opened.schema.field(column).type, opened.file.path
     if is_shredded(file_type):
         part = unreadable_type(file_type)
-        if part is not None or is_old or opened.has_instants(column) or opened.may_exceed_type(column):
+        if part is not None or is_old or opened.has_int96(column) or opened.may_exceed_type(column):
             kind = "old dates or times, or numbers too large" if part is None else part
             raise SHREDDED_TYPE.declined(column=column, file=path, kind=kind)
         return
@@ -42,7 +42,7 @@ def check_variant(opened: OpenFile, column: str, is_old: bool) -> None:
 
 def check_compiled(opened: OpenFile, column: str) -> None:
     """Raise Unsupported for a shredded variant as long as the loops that reassemble it are not compiled."""
-    if is_shredded(opened.schema.field(column).type) and not VARIANT_LOOPS.are_ready():
+    if is_shredded(opened.schema.field(column).type) and not VARIANT_LOOPS.are_ready_or_start_compiling():
         raise SHREDDED_UNCOMPILED.declined(
             column=column, file=opened.file.path, absence=VARIANT_LOOPS.absence
         )

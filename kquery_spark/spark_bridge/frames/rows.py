@@ -28,7 +28,7 @@ _TIMES: dict[type[DataType], pa.DataType] = {
 }
 
 
-def makes_rows(schema: StructType) -> bool:
+def can_build_rows(schema: StructType) -> bool:
     """Return whether all types can be converted here; nested types, binary and some others must be converted by PySpark."""
     types = [field.dataType for field in schema.fields]
     return bool(types) and all(isinstance(t, _AS_IT_IS) or type(t) in _TIMES for t in types)
@@ -39,7 +39,7 @@ def rows_of(table: pa.Table, schema: StructType) -> list[Row] | None:
 
     PySpark's types convert dates and times from their internal values, days and microseconds.
     """
-    if not makes_rows(schema):
+    if not can_build_rows(schema):
         return None
     types = [field.dataType for field in schema.fields]
     try:

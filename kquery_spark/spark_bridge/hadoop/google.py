@@ -50,7 +50,7 @@ _GOOGLES_ONLY = {
     "auth.impersonation.service.account": ("",),
 }
 _SECRET_SETTINGS = frozenset({"encryption.key"})
-_BY_RELEASE_2 = (
+_SETTINGS_OF_RELEASE_2 = (
     *("auth.service.account.enable", "enable.service.account.auth", "auth.null.enable"),
     *("auth.service.account.keyfile", "service.account.auth.keyfile", "auth.access.token.provider.impl"),
     *("auth.service.account.private.key.id", "auth.service.account.private.key"),
@@ -119,8 +119,8 @@ def _endpoint(settings: _Settings) -> dict[str, Any]:
 
 def _credentials(settings: _Settings) -> dict[str, Any]:
     """The options for the connector's credentials; settings of both releases are accepted only if they agree."""
-    kind, older = settings.text("auth.type").upper(), _of_release_2(settings)
-    if kind and kind != older and any(settings.text(name) for name in _BY_RELEASE_2):
+    kind, older = settings.text("auth.type").upper(), _auth_type_of_release_2(settings)
+    if kind and kind != older and any(settings.text(name) for name in _SETTINGS_OF_RELEASE_2):
         raise AMBIGUOUS_CREDENTIALS.declined()
     kind = kind or older
     if kind == "UNAUTHENTICATED":
@@ -136,7 +136,7 @@ def _credentials(settings: _Settings) -> dict[str, Any]:
     raise GOOGLE_CREDENTIALS.declined(kind=kind)
 
 
-def _of_release_2(settings: _Settings) -> str:
+def _auth_type_of_release_2(settings: _Settings) -> str:
     """Translate the settings of release 2 of the connector to a value of ``auth.type``."""
     if settings.text("auth.access.token.provider.impl"):
         return "ACCESS_TOKEN_PROVIDER"

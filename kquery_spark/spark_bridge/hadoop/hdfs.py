@@ -38,7 +38,7 @@ _HARMLESS = {
 }
 # _ANY: settings of all clusters. _FAILOVER: settings that all clusters with several name nodes share. _SERVICE:
 # settings of one such cluster; the name of its name service is appended.
-_ANY = ("dfs.client.use.datanode.hostname",)
+_CLUSTER_SETTINGS = ("dfs.client.use.datanode.hostname",)
 _FAILOVER = tuple(
     f"dfs.client.failover.{name}" for name in ("max.attempts", "sleep.base.millis", "sleep.max.millis")
 )
@@ -114,7 +114,7 @@ class HdfsClusters:
 
 def _settings(configuration: Any, authority: str) -> tuple[tuple[str, str], ...]:
     """Hadoop's settings of a cluster that are set, by name."""
-    names = list(_ANY)
+    names = list(_CLUSTER_SETTINGS)
     nodes = "" if ":" in authority else configuration.getTrimmed(f"dfs.ha.namenodes.{authority}")
     if nodes:
         names += [*_FAILOVER, f"dfs.ha.namenodes.{authority}", *(f"{name}.{authority}" for name in _SERVICE)]

@@ -25,7 +25,9 @@ _HADOOP, _SDK1, _SDK2 = (
     "software.amazon.awssdk.auth.credentials.",
 )
 # Credential providers. Those of the default chain are the ones that Arrow tries, too: environment, profiles, the instance.
-_KEYS = frozenset({f"{_HADOOP}SimpleAWSCredentialsProvider", f"{_HADOOP}TemporaryAWSCredentialsProvider"})
+_KEY_PROVIDERS = frozenset(
+    {f"{_HADOOP}SimpleAWSCredentialsProvider", f"{_HADOOP}TemporaryAWSCredentialsProvider"}
+)
 _ANONYMOUS = f"{_HADOOP}AnonymousAWSCredentialsProvider"
 _ASSUMED_ROLES = frozenset(
     {f"{_HADOOP}auth.AssumedRoleCredentialProvider", f"{_HADOOP}AssumedRoleCredentialProvider"}
@@ -139,7 +141,7 @@ def _proxy(settings: _Settings) -> dict[str, Any]:
 def _credentials(settings: _Settings) -> dict[str, Any]:
     """The options for the credentials of the first provider that has any."""
     for provider in _providers(settings):
-        if provider in _KEYS:
+        if provider in _KEY_PROVIDERS:
             keys = _keys(settings, needs_token=provider.endswith("TemporaryAWSCredentialsProvider"))
             if keys:
                 return keys

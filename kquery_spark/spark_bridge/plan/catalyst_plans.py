@@ -54,7 +54,7 @@ NO_BROADCASTS: Mapping[int, Any] = MappingProxyType({})
 _MAX_COMMAND_BYTES = 1 << 20  # as in PySpark, which broadcasts longer commands
 
 
-class SparkPlans:
+class StagePlanBuilder:
     """Builds nodes of Catalyst plans for one session. All nodes have names, types and ids, as after analysis.
 
     broadcasts: the JVM's broadcast variables that users' functions may refer to, by id.

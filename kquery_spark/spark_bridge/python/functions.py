@@ -158,7 +158,7 @@ class PythonFunctions:
         evaluation = GroupsEvaluation(eval_type, tuple(calls), settings, arguments, results)
         return _pickled_evaluation(evaluation, self._group_batch_rows)
 
-    def cogroups(
+    def cogroups_evaluation(
         self, eval_type: int, call: PythonCall, left: pa.Schema, right: pa.Schema, results: pa.Schema
     ) -> EvaluationCode:
         """Build the evaluation of a call for pairs of groups."""
@@ -232,7 +232,7 @@ class PythonFunctions:
         return pickle.dumps(evaluation), 0 if pickled else self._batch_rows, broadcasts
 
     @property
-    def empties_no_task(self) -> bool:
+    def skips_empty_partitions(self) -> bool:
         """True if Spark runs no tasks for empty partitions of a shuffle, unless all partitions are empty."""
         return all(is_true(self._bridge.conf.getConfString(name)) for name in _COALESCING)
 

@@ -30,11 +30,11 @@ class StreamLayout:
     """
 
     settings: bool
-    input_types: bool = False
-    profiled: bool = False
+    writes_input_types: bool = False
+    writes_profiling_flag: bool = False
     named: bool = True
     tables_named: bool = False
-    result_ids: bool = False
+    writes_result_ids: bool = False
     counts_groups: bool = True
 
     def written(
@@ -47,9 +47,9 @@ class StreamLayout:
                 integer_bytes(len(settings)),
                 *(text_bytes(entry) for pair in settings.items() for entry in pair),
             ]
-            if self.input_types and eval_type == _BATCHED:
+            if self.writes_input_types and eval_type == _BATCHED:
                 parts.append(text_bytes(schema))
-        if self.profiled:
+        if self.writes_profiling_flag:
             parts.append(flag_bytes(False))
         parts.append(integer_bytes(len(calls)))
         for call in calls:
@@ -77,7 +77,7 @@ class StreamLayout:
                 parts += [flag_bytes(True), text_bytes(name)] if name else [flag_bytes(False)]
         parts.append(integer_bytes(len(call.commands)))
         parts += [sized_bytes(command) for command in call.commands]
-        if self.result_ids:
+        if self.writes_result_ids:
             parts.append(struct.pack("!q", 0))
         return parts
 
@@ -85,9 +85,9 @@ class StreamLayout:
 STREAMS: Mapping[Version | None, StreamLayout] = MappingProxyType(
     {
         (3, 5): StreamLayout(settings=True, named=False, counts_groups=False),
-        (4, 0): StreamLayout(settings=True, profiled=True, counts_groups=False),
-        (4, 1): StreamLayout(settings=True, input_types=True, profiled=True),
-        (4, 2): StreamLayout(settings=False, tables_named=True, result_ids=True),
+        (4, 0): StreamLayout(settings=True, writes_profiling_flag=True, counts_groups=False),
+        (4, 1): StreamLayout(settings=True, writes_input_types=True, writes_profiling_flag=True),
+        (4, 2): StreamLayout(settings=False, tables_named=True, writes_result_ids=True),
     }
 )
 """The layout by release; later releases send one message."""

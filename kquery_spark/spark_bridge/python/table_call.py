@@ -70,7 +70,7 @@ def read_table_function(
             evaluation = _evaluation(call, schema)
             confs = worker.RunnerConf(pairs_stream(settings)), worker.EvalConf(pairs_stream(evaluation))
         elif call.eval_type != PICKLED_TABLE:
-            head = pairs_stream(settings).getvalue() + _types(call, schema, layout.input_types)
+            head = pairs_stream(settings).getvalue() + _types(call, schema, layout.writes_input_types)
         stream = io.BytesIO(head + _stream(call, layout.named))
         read = worker.read_udtf(worker.pickleSer, stream, call.eval_type, *confs)
     function, _, deserializer, serializer = read

@@ -19,7 +19,7 @@ PREPARES_SCANS = f"{DELTA_PACKAGE}stats.PrepareDeltaScan"
 """Delta's optimizer rule that lists files."""
 MAX_FILES = 100
 """For tables with more files, Delta's pruning by the statistics in its log saves more than its job costs."""
-_KEYS = "FILE_ROW_INDEX_FILTER_ID_ENCODED"
+_FILTER_ID_KEY = "FILE_ROW_INDEX_FILTER_ID_ENCODED"
 _MANY_FILES = "many files"
 _DATASOURCES = "org.apache.spark.sql.execution.datasources."
 _CLASS_NAME = "java.lang.Class getName"
@@ -63,7 +63,7 @@ class DeltaSnapshots:
         jvm, kind = self._jvm, self._jvm.class_name(index)
         if kind not in (LATEST, PREPARED):
             raise OTHER_INDEX.declined(index=kind.rsplit(".", 1)[-1])
-        if not jvm.has_method(f"{FORMAT_CLASS}$", _KEYS):
+        if not jvm.has_method(f"{FORMAT_CLASS}$", _FILTER_ID_KEY):
             raise OLD_DELTA.declined()
         if kind == PREPARED:
             return listing(index.listFiles(index.preparedScan().allFilters().toSeq(), jvm.empty()))

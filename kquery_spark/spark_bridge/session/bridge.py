@@ -60,7 +60,7 @@ class Bridge:
         self._parallelism = spark.sparkContext.defaultParallelism
         self._warned: set[str] = set()
         self._names: Any = None  # the key set of the session's settings, a live view
-        self._checked_names = 0  # the hash of the names that were last checked for mistakes
+        self._checked_names_hash = 0  # the hash of the names that were last checked for mistakes
 
     @property
     def spark(self) -> SparkSession:
@@ -109,9 +109,9 @@ class Bridge:
         if self._names is None:
             self._names = self.conf.settings().keySet()
         names = int(self._names.hashCode())
-        if names == self._checked_names:
+        if names == self._checked_names_hash:
             return []
-        self._checked_names = names
+        self._checked_names_hash = names
         return unknown_settings(_ENGINE_SETTING_NAME.findall(str(self._names.toString())))
 
     def hadoop_configuration(self) -> Any:

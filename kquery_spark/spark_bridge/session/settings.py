@@ -70,7 +70,7 @@ _RECURSION_LEVELS = "spark.sql.cteRecursionLevelLimit"
 _RECURSION_ROWS = "spark.sql.cteRecursionRowLimit"
 _UNDEFINED = "<undefined>"
 _unknown: WeakKeyDictionary[Jvm, tuple[str, ...]] = WeakKeyDictionary()
-_OWN = (
+_INTERPRETED = (
     "spark.sql.ansi.enabled",
     "spark.sql.session.timeZone",
     "spark.sql.caseSensitive",
@@ -177,7 +177,7 @@ def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
 def _values(conf: Any, jvm: Jvm) -> dict[str, str | None]:
     """Return all settings that decide results; None for one without a value and without a default in this Spark."""
     unknown = _unknown_names(conf, jvm)
-    names = tuple(name for name in (*_OWN, *EXPECTED) if name not in unknown)
+    names = tuple(name for name in (*_INTERPRETED, *EXPECTED) if name not in unknown)
     strings = session_values(conf, jvm, names)
     values = {name: None if text == "null" else text for name, text in zip(names, strings, strict=True)}
     if unknown:
@@ -197,7 +197,7 @@ def _unknown_names(conf: Any, jvm: Jvm) -> tuple[str, ...]:
     """The settings without a default in this Spark; if one of them is requested, the request for all settings fails."""
     known = _unknown.get(jvm)
     if known is None:
-        required = tuple(name for name in (*_OWN, *EXPECTED) if name not in _UNSET_BY_DEFAULT)
+        required = tuple(name for name in (*_INTERPRETED, *EXPECTED) if name not in _UNSET_BY_DEFAULT)
         missing: list[str] = []
         try:
             session_values(conf, jvm, required)

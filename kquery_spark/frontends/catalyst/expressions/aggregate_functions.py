@@ -49,7 +49,7 @@ _ORDERED = frozenset({"First", "Last", "CollectList", "ListAgg", "MaxMinByK"})
 
 
 @dataclass(frozen=True)
-class Aggregated:
+class TranslatedAggregate:
     """A translated aggregate function."""
 
     entry: AggregateFunction
@@ -72,7 +72,7 @@ def takes_rows_in_order(function: CatalystNode) -> bool:
     return function.cls in _ORDERED and not function.fields.get("orderExpressions")
 
 
-def aggregated(function: CatalystNode, translate: Translator) -> Aggregated:
+def aggregated(function: CatalystNode, translate: Translator) -> TranslatedAggregate:
     """The registry's entry for an aggregate function, its arguments and its mode."""
     cls = function.cls
     entry = known_aggregate(cls)
@@ -94,7 +94,7 @@ def aggregated(function: CatalystNode, translate: Translator) -> Aggregated:
         mode = translate.eval_mode(function)
         if mode is EvalMode.TRY and t.is_interval(args[0].dtype):
             raise Unsupported(f"try_{entry.name} of intervals is not supported")
-    return Aggregated(entry, args, mode)
+    return TranslatedAggregate(entry, args, mode)
 
 
 _Arguments = tuple[AggregateFunction, tuple[Expr, ...]]
@@ -115,7 +115,9 @@ def _countable(expr: Expr) -> Expr:
     return Case(((Call.of("isnotnull", expr), Literal(True, t.BOOL)),))
 
 
-def _estimate(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
+def _approx_count_distinct(
+    function: CatalystNode, entry: AggregateFunction, translate: Translator
+) -> _Arguments:
     error = float(function["relativeSD"])
     precision_for_error(error)
     return entry, (translate(function.children[0]), Literal(error, t.DOUBLE))
@@ -162,7 +164,7 @@ def _listagg(function: CatalystNode, entry: AggregateFunction, translate: Transl
     )
 
 
-def _several_by(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
+def _max_min_by_k(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
     """Translate MAX_BY or MIN_BY with a count: the value, the key, and the number of values."""
     value, order, number = (translate(child) for child in function.children)
     if not isinstance(number, Literal) or number.value is None:
@@ -193,12 +195,12 @@ def _double(expr: Expr, translate: Translator) -> Expr:
 _READ_FIELDS = {"HyperLogLogPlusPlus": ("relativeSD",)}
 _ARGUMENTS: dict[str, _Handler] = {
     "Count": _count,
-    "HyperLogLogPlusPlus": _estimate,
+    "HyperLogLogPlusPlus": _approx_count_distinct,
     "Percentile": _percentile,
     "PercentileDisc": _percentile,
     "Mode": _mode,
     "ListAgg": _listagg,
-    "MaxMinByK": _several_by,
+    "MaxMinByK": _max_min_by_k,
     "PandasStddev": _of_pandas,
     "PandasVariance": _of_pandas,
     "PandasCovar": _of_pandas,

@@ -35,7 +35,7 @@ def _sum_of_digits(child: CatalystNode, target: pa.DataType, translate: Translat
             )
             return translate.aggregates.column(whole) if whole.dtype == target else None
     if child.cls == "WindowExpression" and translate.windows is not None:
-        column = translate.windows.sum_of_digits(child)
+        column = translate.windows.sum_of_unscaled_values(child)
         return column if column is not None and column.dtype == target else None
     return None
 

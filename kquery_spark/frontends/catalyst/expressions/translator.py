@@ -59,7 +59,7 @@ class WindowSink(Protocol):
     def column(self, node: CatalystNode) -> Column:
         """The column for the value of a WindowExpression."""
 
-    def sum_of_digits(self, node: CatalystNode) -> Column | None:
+    def sum_of_unscaled_values(self, node: CatalystNode) -> Column | None:
         """The column of the decimal sum if a WindowExpression adds up unscaled values; otherwise None."""
 
 
@@ -226,7 +226,7 @@ def check_loops(function: Function | AggregateFunction) -> None:
 
 def require_loops(loops: CompiledLoops, what: str) -> None:
     """Raise Unsupported if loops are not compiled yet. what: the feature that needs them."""
-    if not loops.are_ready():
+    if not loops.are_ready_or_start_compiling():
         raise Unsupported(f"the loops that {what} needs {loops.absence}")
 
 

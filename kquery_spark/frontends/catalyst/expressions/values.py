@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
-from kquery_spark.frontends.catalyst.expressions.variants import value_of_scan
+from kquery_spark.frontends.catalyst.expressions.variants import value_extracted_by_scan
 from kquery_spark.frontends.catalyst.file_columns import INPUT_FILE_COLUMNS, field_id
 from kquery_spark.frontends.catalyst.literals import literal
 from kquery_spark.frontends.catalyst.scope import same_type
@@ -143,7 +143,7 @@ def struct_field(node: CatalystNode, translate: Translator) -> Expr:
         if known is not None:
             return known
     if child.cls == "AttributeReference" and is_variant(child["dataType"]):
-        return value_of_scan(child, node["ordinal"], translate)
+        return value_extracted_by_scan(child, node["ordinal"], translate)
     if child.cls == "ScalarSubquery" and translate.subqueries is not None:
         merged = translate.subqueries.field(node)
         if merged is not None:

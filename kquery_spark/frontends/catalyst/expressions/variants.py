@@ -31,7 +31,7 @@ def variant_get(node: CatalystNode, translate: Translator) -> Expr:
     return _get(args, dtype, mode, translate.zone(node))
 
 
-def value_of_scan(attribute: CatalystNode, ordinal: int, translate: Translator) -> Expr:
+def value_extracted_by_scan(attribute: CatalystNode, ordinal: int, translate: Translator) -> Expr:
     """A field of the struct that replaces a variant from which Spark's scan extracts values."""
     variant = translate.with_variants(attribute)
     read = variant_path(attribute["dataType"], ordinal)

@@ -25,7 +25,7 @@ from kquery_spark.frontends.catalyst.plans.python_aggregates import (
     PythonAggregates,
     calls_python,
 )
-from kquery_spark.frontends.catalyst.plans.python_functions import functions_of, unnamed
+from kquery_spark.frontends.catalyst.plans.python_functions import require_python_functions, unnamed
 from kquery_spark.frontends.catalyst.plans.session_windows import check_session, session_key
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import PlanScope, check_key
@@ -91,7 +91,7 @@ def aggregate(node: CatalystNode, context: Context) -> PlanScope:
 
 def _python_aggregate(node: CatalystNode, context: Context) -> PlanScope:
     """An Aggregate whose results are computed by Python functions of groups, which are not aggregates of the engine."""
-    functions = functions_of(context, "a Python aggregate function")
+    functions = require_python_functions(context, "a Python aggregate function")
     child = context.subtree_or_handover(node.children[0])
     arguments = context.translator(child.columns)
     keys = _keys(node, [arguments(g) for g in node.trees("groupingExpressions")], context)

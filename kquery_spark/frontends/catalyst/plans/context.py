@@ -15,7 +15,7 @@ from kquery_spark.frontends.catalyst.required_columns import RequiredColumns
 from kquery_spark.frontends.catalyst.rounds import reads_last_round
 from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.frontends.catalyst.support import Table
-from kquery_spark.frontends.catalyst.versions import answered_otherwise, changed_calls, check_expressions
+from kquery_spark.frontends.catalyst.versions import changed_calls, check_expressions, declined_classes
 from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.logical import Input
 from kquery_spark.logical.node_map import NodeMap
@@ -81,7 +81,7 @@ class Context:
         self.inputs: list[Handover] = []
         self.declined: list[tuple[CatalystNode, str]] = []
         self.rounds: set[str] = set()
-        self._otherwise = answered_otherwise(settings)
+        self._declined_classes = declined_classes(settings)
         self._changed_calls = changed_calls(settings)
 
     def subtree(self, node: CatalystNode) -> PlanScope:
@@ -93,7 +93,7 @@ class Context:
                 raise Unsupported(f"{node.cls.rsplit('.', 1)[-1]} is not supported")
             if entry.handler is None:
                 raise Unsupported(entry.note)
-            check_expressions(node, self._otherwise)
+            check_expressions(node, self._declined_classes)
             return entry.handler(node, self)
         except (Unsupported, PlanError, RecursionError) as error:
             self.names.rollback(marks[0])

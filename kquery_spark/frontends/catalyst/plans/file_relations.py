@@ -10,7 +10,7 @@ from functools import partial
 import pyarrow as pa
 
 from kquery_spark.errors import ConfigError, SourceError, Unsupported
-from kquery_spark.frontends.catalyst.file_options import followed_options
+from kquery_spark.frontends.catalyst.file_options import options_with_effect
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.hidden_columns import (
     ROW_INDEX,
@@ -162,7 +162,7 @@ def _source(
     for name, value in settings.unexpected(*file_format.settings.prefixes).items():
         raise Unsupported(f"files are not supported while {name} is {value}")
     _check_ignored_files(relation.options, settings)
-    options = followed_options(relation.format, relation.options, _FILE_OPTIONS)
+    options = options_with_effect(relation.format, relation.options, _FILE_OPTIONS)
     try:
         path_of = context.relations.path
         sizes = [listed.size for listed in relation.files]

@@ -10,7 +10,7 @@ from kquery_spark.expr import AggregateCall, Column
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
 from kquery_spark.frontends.catalyst.plans.context import Context
-from kquery_spark.frontends.catalyst.plans.python_functions import Calls, result_type
+from kquery_spark.frontends.catalyst.plans.python_functions import PythonCallCollector, result_type
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, aggregate_filter
 from kquery_spark.spark_bridge.python.functions import PythonFunctions
 from kquery_spark.spark_bridge.python.kinds import GROUPED_AGGREGATE
@@ -24,7 +24,7 @@ def calls_python(node: CatalystNode) -> bool:
     return any(part.cls == PYTHON for item in items for part in item.walk())
 
 
-class AggregateCalls(Calls):
+class AggregateCalls(PythonCallCollector):
     """The calls of grouped aggregate functions of one node, all of one evaluation type, each with its column."""
 
     def __init__(self, context: Context, translate: Translator, functions: PythonFunctions) -> None:

@@ -30,9 +30,9 @@ CONDITION = "not of year-month intervals; a nondeterministic function at one pla
 )
 def eval_python(node: CatalystNode, context: Context) -> PlanScope:
     """Import the child's columns and a column for each function."""
-    functions = functions_of(context, "a Python UDF")
+    functions = require_python_functions(context, "a Python UDF")
     child = context.subtree_or_handover(node.children[0])
-    calls = Calls(context.translator(child.columns), functions)
+    calls = PythonCallCollector(context.translator(child.columns), functions)
     attributes = node.trees("resultAttrs")
     for udf in node.trees("udfs"):
         calls.add(udf)
@@ -46,14 +46,14 @@ def eval_python(node: CatalystNode, context: Context) -> PlanScope:
     return PlanScope(plan, (*child.output, *zip(ids, names, strict=True)))
 
 
-def functions_of(context: Context, words: str) -> PythonFunctions:
+def require_python_functions(context: Context, words: str) -> PythonFunctions:
     """The reader of the plan's functions; raises Unsupported if all Python functions fall back to Spark."""
     if context.functions is None:
         raise Unsupported(f"{words} is not supported")
     return context.functions
 
 
-class Calls:
+class PythonCallCollector:
     """The calls of one node, which share their arguments. types: Spark's types of the arguments."""
 
     def __init__(self, translate: Translator, functions: PythonFunctions) -> None:

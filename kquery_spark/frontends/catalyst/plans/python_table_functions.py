@@ -11,7 +11,12 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Expr, SortKey
 from kquery_spark.expr.traverse import substitute
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
-from kquery_spark.frontends.catalyst.plans.python_functions import Calls, functions_of, result_type, unnamed
+from kquery_spark.frontends.catalyst.plans.python_functions import (
+    PythonCallCollector,
+    require_python_functions,
+    result_type,
+    unnamed,
+)
 from kquery_spark.frontends.catalyst.plans.sorts import sort_keys
 from kquery_spark.frontends.catalyst.scope import PlanScope, check_key
 from kquery_spark.logical import LogicalPlan, TablePython
@@ -45,13 +50,13 @@ class _Rows:
 )
 def table_function(node: CatalystNode, context: Context) -> PlanScope:
     """Import the rows that a function returns, with those columns of the child that are still read."""
-    functions = functions_of(context, "a Python table function")
+    functions = require_python_functions(context, "a Python table function")
     udtf = node.tree("udtf")
     function = functions.function(udtf)
     below = node.children[0]
-    partitioned = _partitioned(below)
-    rows = _partitions(below, partitioned, context) if partitioned else _as_they_are(below, context)
-    calls = Calls(context.translator(rows.columns), functions)
+    partitioned = _partitioning_node(below)
+    rows = _partitions(below, partitioned, context) if partitioned else _unpartitioned_rows(below, context)
+    calls = PythonCallCollector(context.translator(rows.columns), functions)
     offsets, names, shown = calls.arguments_of(udtf)
     called = functions.table_function(udtf, PythonCall((function,), offsets, names))
     _check_partitions(called, rows, functions)
@@ -83,7 +88,7 @@ def table_function(node: CatalystNode, context: Context) -> PlanScope:
     return PlanScope(plan, (*kept, *zip((a["exprId"] for a in attributes), made, strict=True)))
 
 
-def _partitioned(node: CatalystNode) -> CatalystNode | None:
+def _partitioning_node(node: CatalystNode) -> CatalystNode | None:
     """Return the node by which Spark collects the rows of each partition of a TABLE argument; None if there is none."""
     below = node.children[0] if node.cls == "Project" else node
     if below.cls == "Sort" and not below["global"]:
@@ -93,7 +98,7 @@ def _partitioned(node: CatalystNode) -> CatalystNode | None:
     return below if below.cls == "RepartitionByExpression" else None
 
 
-def _as_they_are(node: CatalystNode, context: Context) -> _Rows:
+def _unpartitioned_rows(node: CatalystNode, context: Context) -> _Rows:
     child = context.subtree_or_handover(node)
     is_one_row = node.cls == "OneRowRelation"
     return _Rows(child.plan, child.columns, child.output, () if is_one_row else None)
@@ -140,7 +145,7 @@ def _check_partitions(called: TableFunction, rows: _Rows, functions: PythonFunct
         )
     if rows.partition is None and keeps_state(handler):
         raise Unsupported("a Python table function that may keep state from row to row is not supported")
-    if rows.partition and has_terminate(handler) and not functions.empties_no_task:
+    if rows.partition and has_terminate(handler) and not functions.skips_empty_partitions:
         raise Unsupported(
             "a Python table function whose method terminate Spark calls without rows is not supported"
         )

@@ -10,7 +10,11 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Named
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
-from kquery_spark.frontends.catalyst.plans.python_functions import CONDITION, functions_of, result_type
+from kquery_spark.frontends.catalyst.plans.python_functions import (
+    CONDITION,
+    require_python_functions,
+    result_type,
+)
 from kquery_spark.frontends.catalyst.scope import PlanScope, check_key
 from kquery_spark.logical import GroupPython, LogicalPlan, MapPython
 from kquery_spark.logical.python_calls import PythonCalls
@@ -36,13 +40,13 @@ class GroupedRows:
 @PLANS.handles("FlatMapGroupsInPandas", "FlatMapGroupsInArrow", family="user code", partly=CONDITION)
 def map_groups(node: CatalystNode, context: Context) -> PlanScope:
     """The rows that a function returns for each group."""
-    functions = functions_of(context, "applyInPandas")
+    functions = require_python_functions(context, "applyInPandas")
     udf = node.tree("functionExpr")
     function = functions.function(udf)
     (child,) = node.children
     ids = [key["exprId"] for key in node.trees("groupingAttributes")]
     rows = grouped_rows(child, context.facts.output(child), ids, context)
-    results, output = results_of(node, context)
+    results, output = result_schema_and_output(node, context)
     call = PythonCall.unnamed(function, rows.offsets)
     code = functions.groups(udf["evalType"], [call], rows.shown, results)
     keys = tuple(Named(column, column.name) for column in dict.fromkeys(rows.keys))
@@ -53,7 +57,9 @@ def map_groups(node: CatalystNode, context: Context) -> PlanScope:
 @PLANS.handles("MapInPandas", "MapInArrow", "PythonMapInArrow", family="user code", partly=CONDITION)
 def map_batches(node: CatalystNode, context: Context) -> PlanScope:
     """The rows that a function returns for all batches of a task."""
-    functions = functions_of(context, "mapInPandas" if node.cls == "MapInPandas" else "mapInArrow")
+    functions = require_python_functions(
+        context, "mapInPandas" if node.cls == "MapInPandas" else "mapInArrow"
+    )
     if node["isBarrier"] or node.fields.get("profile") is not None:
         raise Unsupported("a function with a barrier or a resource profile is not supported")
     udf = node.tree("functionExpr")
@@ -61,7 +67,7 @@ def map_batches(node: CatalystNode, context: Context) -> PlanScope:
     child = context.subtree_or_handover(node.children[0])
     attributes = context.facts.output(node.children[0])
     arguments = _arguments(child, attributes)
-    results, output = results_of(node, context)
+    results, output = result_schema_and_output(node, context)
     call = PythonCall.unnamed(function, (0,))
     code = functions.batches(udf["evalType"], [call], _shown_columns(attributes, context), results)
     calls = PythonCalls(results, (call_text(udf, arguments),), *code)
@@ -117,7 +123,9 @@ def _shown_columns(attributes: Sequence[CatalystNode], context: Context) -> pa.S
     )
 
 
-def results_of(node: CatalystNode, context: Context) -> tuple[pa.Schema, tuple[tuple[int, str], ...]]:
+def result_schema_and_output(
+    node: CatalystNode, context: Context
+) -> tuple[pa.Schema, tuple[tuple[int, str], ...]]:
     """The schema that a function returns, and the node's output."""
     translate = context.translator({})
     output = [(a["exprId"], context.names.fresh(a["name"])) for a in node.trees("output")]

@@ -13,7 +13,7 @@ from kquery_spark.frontends.catalyst.expressions.translator import WindowSink
 from kquery_spark.frontends.catalyst.plans.context import Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
 from kquery_spark.frontends.catalyst.plans.python_aggregates import PYTHON, AggregateCalls
-from kquery_spark.frontends.catalyst.plans.python_functions import functions_of, unnamed
+from kquery_spark.frontends.catalyst.plans.python_functions import require_python_functions, unnamed
 from kquery_spark.frontends.catalyst.plans.window_frames import specification, window_frame
 from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import WindowPython
@@ -24,7 +24,7 @@ from kquery_spark.spark_bridge.python.call import PythonCall
 
 def window_of_functions(node: CatalystNode, context: Context) -> PlanScope:
     """Import the child's columns and a column for each function."""
-    functions = functions_of(context, "a Python function over a window")
+    functions = require_python_functions(context, "a Python function over a window")
     child = context.subtree_or_handover(node.children[0])
     translate = context.translator(child.columns)
     partition, order = specification(node, translate)
@@ -69,7 +69,7 @@ class _PythonWindows(WindowSink):
         return self._calls.column(function, self.alias)
 
     @override
-    def sum_of_digits(self, node: CatalystNode) -> None:
+    def sum_of_unscaled_values(self, node: CatalystNode) -> None:
         return None
 
 

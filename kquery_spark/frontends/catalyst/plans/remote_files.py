@@ -11,7 +11,7 @@ from kquery_spark.sources.files import local_path
 from kquery_spark.sources.footers import MAX_BYTES
 
 # Up to this number, files are always inspected, which takes about a second.
-_FEW = 500
+_ALWAYS_INSPECTED_FILES = 500
 # Footers that the driver fetches per second, 32 at a time, and the bytes that a core of Spark reads per second, at best.
 _FOOTERS_PER_SECOND = 500
 _READ_BYTES_PER_SECOND = 100 << 20
@@ -28,11 +28,13 @@ def check_remote_files(
     sizes: the sizes of all files in bytes. first: returns the first file. parallelism: the number of tasks that run at once.
     With more tasks, Spark reads the files faster, so they must be larger for the inspection to pay.
     """
-    if len(sizes) <= _FEW or local_path((file := first()).path) is not None:
+    if len(sizes) <= _ALWAYS_INSPECTED_FILES or local_path((file := first()).path) is not None:
         return
     enough = _READ_BYTES_PER_SECOND * parallelism / (_SHARE * _FOOTERS_PER_SECOND)
     if file_format.footer_bytes is None or sum(sizes) < enough * len(sizes):
-        raise MANY_REMOTE_FILES.declined(count=len(sizes), limit=_FEW, megabytes=round(enough / _MEGABYTE))
+        raise MANY_REMOTE_FILES.declined(
+            count=len(sizes), limit=_ALWAYS_INSPECTED_FILES, megabytes=round(enough / _MEGABYTE)
+        )
     nbytes = len(sizes) * file_format.footer_bytes(file)
     if nbytes > MAX_BYTES:
         raise LARGE_FOOTERS.declined(count=len(sizes), megabytes=nbytes // _MEGABYTE)

@@ -38,7 +38,7 @@ def window_frame(node: CatalystNode, translate: Translator, order: tuple[SortKey
     if lower is None and upper is None:
         return WHOLE_PARTITION
     if unit is FrameUnit.RANGE:
-        lower, upper = (_moving(bound, order) for bound in (lower, upper))
+        lower, upper = (_range_bound(bound, order) for bound in (lower, upper))
     return Frame(unit, lower, upper)
 
 
@@ -67,7 +67,7 @@ def _months(node: CatalystNode, translate: Translator) -> Literal | None:
     return bound
 
 
-def _moving(bound: Literal | None, order: tuple[SortKey, ...]) -> Literal | None:
+def _range_bound(bound: Literal | None, order: tuple[SortKey, ...]) -> Literal | None:
     """The bound of a RANGE frame, converted to the type that is added to the key."""
     if bound is None or bound == _CURRENT:
         return bound

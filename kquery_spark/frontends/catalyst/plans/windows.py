@@ -63,7 +63,7 @@ class _Calls(WindowSink):
         return self.named[-1].column
 
     @override
-    def sum_of_digits(self, node: CatalystNode) -> Column | None:
+    def sum_of_unscaled_values(self, node: CatalystNode) -> Column | None:
         function = node.child("windowFunction")
         if function.cls != "AggregateExpression" or function.children[0].cls != "Sum":
             return None

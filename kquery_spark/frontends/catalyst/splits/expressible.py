@@ -9,7 +9,7 @@ from kquery_spark.expr import AggregateCall, Column, Expr, Named
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
-from kquery_spark.frontends.catalyst.versions import answered_otherwise, changed_calls
+from kquery_spark.frontends.catalyst.versions import changed_calls, declined_classes
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.plan.spark_types import arrow_type
@@ -37,7 +37,7 @@ class Expressible:
     def __init__(self, facts: Facts, settings: SessionSettings) -> None:
         self._facts = facts
         self._settings = settings
-        self._otherwise = answered_otherwise(settings)
+        self._declined_classes = declined_classes(settings)
         self._changed = changed_calls(settings)
 
     def declines(self, expression: CatalystNode) -> bool:
@@ -53,7 +53,7 @@ class Expressible:
 
     def _translated(self, expression: CatalystNode) -> Expr | None:
         """Translate an expression, with columns that are named by their ids; None if it falls back to Spark."""
-        if any(part.cls in self._otherwise for part in expression.walk_all()):
+        if any(part.cls in self._declined_classes for part in expression.walk_all()):
             return None
         try:
             arguments = self._translator(expression, None, None)

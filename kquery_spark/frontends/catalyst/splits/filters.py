@@ -23,7 +23,7 @@ def split_filter(
     A term moves below one that falls back to Spark only if it raises no error: Spark may have evaluated it for fewer rows.
     """
     terms = conjunct_nodes(node.tree("condition"))
-    below, above = _parted(terms, expressible, builder)
+    below, above = _split_terms(terms, expressible, builder)
     if not below or not above:
         return None
     lower = builder.filter([builder.node(term) for term in below], children[0])
@@ -39,14 +39,14 @@ def split_join(
         return None
     terms = conjunct_nodes(node.tree("condition"))
     keys = [term for term in terms if _is_key(term) and not expressible.declines(term)]
-    below, above = _parted([term for term in terms if term not in keys], expressible, builder)
+    below, above = _split_terms([term for term in terms if term not in keys], expressible, builder)
     if not keys or not above:
         return None
     joined = builder.join(node, children, [builder.node(term) for term in [*keys, *below]])
     return builder.filter([builder.node(term) for term in above], joined)
 
 
-def _parted(
+def _split_terms(
     terms: Sequence[CatalystNode], expressible: Expressible, builder: PlanBuilder
 ) -> tuple[list[CatalystNode], list[CatalystNode]]:
     """Divide terms into those that the engine may evaluate first and the others, both in their original order."""

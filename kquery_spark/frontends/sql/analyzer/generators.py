@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Generated:
+class GeneratorCall:
     """A generator call and the names of its columns."""
 
     call: ast.Call
@@ -30,7 +30,7 @@ class Generated:
     aliases: tuple[str, ...] = ()
 
 
-def generator_of(node: ast.Expression) -> Generated | None:
+def generator_of(node: ast.Expression) -> GeneratorCall | None:
     """The generator that a select item calls; None if it calls none."""
     aliases: tuple[str, ...] = ()
     call = node
@@ -41,7 +41,7 @@ def generator_of(node: ast.Expression) -> Generated | None:
     if not isinstance(call, ast.Call) or len(call.name) != 1:
         return None
     function = generator_function(call.name[0].lower())
-    return None if function is None else Generated(call, function, aliases)
+    return None if function is None else GeneratorCall(call, function, aliases)
 
 
 class GeneratorAnalyzer:
@@ -51,7 +51,7 @@ class GeneratorAnalyzer:
         self._queries = queries
 
     def generate(
-        self, relation: ResolvedRelation, generated: Generated, outer: OuterRow | None
+        self, relation: ResolvedRelation, generated: GeneratorCall, outer: OuterRow | None
     ) -> tuple[ResolvedRelation, list[ScopeColumn]]:
         """Add the generated columns to the relation's plan; returns it with the same scope, and the generated columns."""
         call = generated.call

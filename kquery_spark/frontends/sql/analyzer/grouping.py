@@ -80,7 +80,7 @@ class Grouping:
         if exprs and not varying:
             self.keys.append(Named(Literal(0, t.INT), self._names.fresh("key")))
 
-    def stand_in(self, expr: Expr, column: Expr) -> None:
+    def replace_key(self, expr: Expr, column: Expr) -> None:
         """Replace ``expr`` by ``column`` above the aggregate."""
         self._columns[expr] = column
 

@@ -110,7 +110,7 @@ def expanded(
     for name in added:
         grouping.add_key(plan.column(name))
     for key, name in zip(keys, key_names, strict=True):
-        grouping.stand_in(key, plan.column(name))
+        grouping.replace_key(key, plan.column(name))
     grouping.set_ids(keys, plan.column(id_name))
     return plan
 

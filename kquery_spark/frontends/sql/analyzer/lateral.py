@@ -37,7 +37,7 @@ def lateral_join(
             queries.fail(
                 "LEFT JOIN LATERAL of a table function is not supported; write LATERAL VIEW OUTER", node
             )
-        return _beside_generated(queries, left, node, relation, outer)
+        return _join_generator(queries, left, node, relation, outer)
     row = _row(queries, left, outer)
     right = queries.relations.relation(relation, row)
     scope = left.scope.concat(right.scope)
@@ -46,7 +46,7 @@ def lateral_join(
         return queries.relations.on(left, right, kind, condition)
     rows = right.plan
     if condition is not None and kind is JoinKind.LEFT:
-        rows = Filter(rows, _over_query(condition, left, row))
+        rows = Filter(rows, _with_outer_columns(condition, left, row))
     plan = LateralJoin(left.plan, LateralQuery(rows, row.captured_columns), kind)
     filtered = plan if condition is None or kind is JoinKind.LEFT else Filter(plan, condition)
     return ResolvedRelation(filtered, refresh_nullability(scope, plan))
@@ -75,7 +75,7 @@ def _condition(
     return condition
 
 
-def _over_query(condition: Expr, left: ResolvedRelation, row: OuterRow) -> Expr:
+def _with_outer_columns(condition: Expr, left: ResolvedRelation, row: OuterRow) -> Expr:
     """Rewrite a condition over both sides for the subquery, to which columns of the left side are outer columns."""
     names = left.plan.column_names
     return transform(
@@ -83,7 +83,7 @@ def _over_query(condition: Expr, left: ResolvedRelation, row: OuterRow) -> Expr:
     )
 
 
-def _beside_generated(
+def _join_generator(
     queries: QueryAnalyzer,
     left: ResolvedRelation,
     node: ast.Join,

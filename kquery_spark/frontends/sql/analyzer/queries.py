@@ -204,8 +204,8 @@ class QueryAnalyzer:
                 node,
             )
         pairs = self._common_types(a, b, op, node)
-        first = self.reshaped(left, [pair[0] for pair in pairs])
-        second = self.reshaped(right, [pair[1] for pair in pairs])
+        first = self.project_values(left, [pair[0] for pair in pairs])
+        second = self.project_values(right, [pair[1] for pair in pairs])
         plan: LogicalPlan
         if op == "UNION":
             plan = Union((first, second))
@@ -248,7 +248,7 @@ class QueryAnalyzer:
         changed = any(isinstance(e.expr, Cast) for e in exprs)
         return Projection(plan, tuple(exprs)) if changed else plan
 
-    def reshaped(self, relation: ResolvedRelation, values: Sequence[Expr]) -> LogicalPlan:
+    def project_values(self, relation: ResolvedRelation, values: Sequence[Expr]) -> LogicalPlan:
         """Project the relation's plan to these values."""
         plan = relation.plan
         if _column_names(values) == plan.schema.names:

@@ -44,7 +44,7 @@ _READING_SIDES: Mapping[JoinKind, tuple[bool, ...]] = {
 }
 
 
-_WRONG_PLACES = (Filter, Join, Projection, Window)
+_NODES_WITH_PLACE_ERROR = (Filter, Join, Projection, Window)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,9 @@ def recursive_relation(queries: QueryAnalyzer, table: q.CommonTable) -> Resolved
     key = queries.names.fresh(f"rounds_of_{table.name}")
     types = [pa.field(n, c.value.dtype) for n, c in zip(names, visible, strict=True)]
     step = _step(queries, union, RecursiveTable(table, key, tuple(names), tuple(types)))
-    first, then = (queries.reshaped(side, [c.value for c in side.scope.visible]) for side in (anchor, step))
+    first, then = (
+        queries.project_values(side, [c.value for c in side.scope.visible]) for side in (anchor, step)
+    )
     rounds = queries.facts.recursion_rounds if table.max_rounds is None else table.max_rounds
     plan = Recursion(first, then, key, RecursionLimits(rounds, queries.facts.recursion_rows))
     columns = tuple(ScopeColumn(n, plan.column(c)) for n, c in zip(names, plan.schema.names, strict=True))
@@ -146,7 +148,7 @@ def _step(queries: QueryAnalyzer, union: q.SetQuery, last: RecursiveTable) -> Re
     if refusing is not None:
         # in Spark, LIMIT, DISTINCT and similar operators apply to the rows of one round
         is_wrong = (isinstance(refusing, Aggregate) and refusing.aggregates) or isinstance(
-            refusing, _WRONG_PLACES
+            refusing, _NODES_WITH_PLACE_ERROR
         )
         error = "[INVALID_RECURSIVE_REFERENCE.PLACE] " if is_wrong else ""
         queries.fail(

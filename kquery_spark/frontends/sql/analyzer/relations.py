@@ -21,7 +21,7 @@ from kquery_spark.frontends.sql.analyzer.scope import (
     current_column,
     refresh_nullability,
 )
-from kquery_spark.frontends.sql.analyzer.unpivot import unpivoted
+from kquery_spark.frontends.sql.analyzer.unpivot import analyze_unpivot
 from kquery_spark.frontends.sql.ast import relations as ast
 from kquery_spark.frontends.sql.suggestions import did_you_mean
 from kquery_spark.functions.special_forms import generator_function
@@ -80,10 +80,10 @@ class RelationAnalyzer:
             case ast.Pivot():
                 return pivoted(self._queries, self.relation(node.relation, outer), node, outer)
             case ast.Unpivot():
-                return unpivoted(self._queries, self.relation(node.relation, outer), node)
+                return analyze_unpivot(self._queries, self.relation(node.relation, outer), node)
         self._queries.fail(f"{type(node).__name__} in FROM is not supported", node)
 
-    def _fresh(self, plan: LogicalPlan, qualifier: tuple[str, ...]) -> ResolvedRelation:
+    def _with_unique_columns(self, plan: LogicalPlan, qualifier: tuple[str, ...]) -> ResolvedRelation:
         """Rename the columns of a plan to names that no other part of the query uses."""
         names = plan.schema.names
         unique = [self._names.fresh(n) for n in names]
@@ -107,7 +107,7 @@ class RelationAnalyzer:
                 f"the tables are {', '.join(known) or '(none)'}",
                 node,
             )
-        return self._aliased(self._fresh(plan, node.name), node.alias, node)
+        return self._aliased(self._with_unique_columns(plan, node.name), node.alias, node)
 
     def _aliased(
         self, relation: ResolvedRelation, alias: ast.TableAlias | None, node: ast.Relation
@@ -231,7 +231,7 @@ class RelationAnalyzer:
         return ResolvedRelation(projected, Scope(out, self._facts))
 
     def _inline(self, scan: LogicalPlan) -> ResolvedRelation:
-        return self._fresh(scan, ())
+        return self._with_unique_columns(scan, ())
 
 
 def one_row() -> LogicalPlan:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kquery_spark.frontends.sql.analyzer.queries import QueryAnalyzer
 
 
-def unpivoted(queries: QueryAnalyzer, relation: ResolvedRelation, node: r.Unpivot) -> ResolvedRelation:
+def analyze_unpivot(queries: QueryAnalyzer, relation: ResolvedRelation, node: r.Unpivot) -> ResolvedRelation:
     """A row for each of the columns, with its name; columns that UNPIVOT does not list come first in each row."""
     rows = [_columns(queries, relation, item, len(node.values)) for item in node.columns]
     # without an alias a column goes by the name that the query writes, which may differ in case from the relation's

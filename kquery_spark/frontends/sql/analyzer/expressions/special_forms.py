@@ -89,7 +89,7 @@ def _to_date(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """``to_date(x)`` and ``to_date(text, pattern)``."""
     _check_arity(node, 1, 2)
     if len(node.arguments) == 2:
-        return _by_pattern(analyzer, node, t.DATE)
+        return _parse_with_pattern(analyzer, node, t.DATE)
     return analyzer.convert.cast(analyzer.expr(node.arguments[0]), t.DATE, implicit=False)
 
 
@@ -99,14 +99,14 @@ def _to_timestamp(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     _check_arity(node, 1, 2)
     target = t.timestamp(analyzer.facts.time_zone)
     if len(node.arguments) == 2:
-        return _by_pattern(analyzer, node, target)
+        return _parse_with_pattern(analyzer, node, target)
     operand = analyzer.expr(node.arguments[0])
     if operand.dtype not in (t.STRING, t.DATE, t.NULL, target):
         raise Unsupported(f"to_timestamp of {t.spark_name(operand.dtype)} is not supported")
     return analyzer.convert.cast(operand, target, implicit=False)
 
 
-def _by_pattern(analyzer: ExpressionAnalyzer, node: ast.Call, target: pa.DataType) -> Expr:
+def _parse_with_pattern(analyzer: ExpressionAnalyzer, node: ast.Call, target: pa.DataType) -> Expr:
     """``to_date`` and ``to_timestamp`` of a string by a pattern; for other types the pattern is ignored."""
     operand, pattern = analyzer.arguments(node)
     if operand.dtype == t.TIMESTAMP_NTZ:
@@ -124,7 +124,7 @@ def _by_pattern(analyzer: ExpressionAnalyzer, node: ast.Call, target: pa.DataTyp
 
 
 @CALLS.handles("timestampadd", "timestampdiff")
-def _by_unit(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+def _timestamp_call_with_unit(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """``timestampadd(MONTH, 1, ts)``: the unit is a constant to the engine."""
     unit = node.arguments[0] if node.arguments else None
     if not isinstance(unit, ast.DateTimeUnit):
