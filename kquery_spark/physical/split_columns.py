@@ -64,6 +64,8 @@ class SplitColumns:
         self._source = source
         self._split = split
         self._dictionary_columns: dict[str, DictionaryColumn | None] = {}
+        self.decoded_bytes = 0
+        """The bytes of the columns that were decoded so far, after the selection of rows."""
 
     def dtype(self, name: str) -> pa.DataType:
         """The Spark type of a column."""
@@ -103,14 +105,19 @@ class SplitColumns:
         """Add columns to each selection, decoded for its rows; without a selection, decode all rows."""
         source, split = self._source, self._split
         if not states:
-            return [FilteredColumns(b) for b in source.read(split, columns)]
+            return [FilteredColumns(self._counted(b)) for b in source.read(split, columns)]
         if not columns:
             return states
         selected = states[0].selected
         if source.addressable and selected is not None:
             (state,) = states  # a piece of an addressable source is one batch
-            return [state.with_selected_columns(self._of_rows(columns, selected))]
-        return [s.with_columns(b) for s, b in zip(states, source.read(split, columns), strict=True)]
+            return [state.with_selected_columns(self._counted(self._of_rows(columns, selected)))]
+        batches = map(self._counted, source.read(split, columns))
+        return [s.with_columns(b) for s, b in zip(states, batches, strict=True)]
+
+    def _counted(self, batch: Batch) -> Batch:
+        self.decoded_bytes += sum(column.nbytes for column in batch.columns)
+        return batch
 
     def _of_rows(self, columns: list[str], rows: Int64s) -> Batch:
         """Decode columns for some rows. Columns whose dictionary was filtered are taken from their decoded indices."""

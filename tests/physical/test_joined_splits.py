@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import kquery_spark as kq
+from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SourceError
 from kquery_spark.expr import Call, Column, Expr, InList, Literal
+from kquery_spark.physical import split_joiner
 from kquery_spark.physical.operators import ScanExec, TaskContext
 from kquery_spark.physical.operators import scan as scan_module
 from kquery_spark.run_control import RunControl
@@ -113,7 +115,7 @@ def test_the_rows_and_their_order_are_those_of_single_row_groups(
     joined = rows_of(plan)
     assert reads == [1, 2, 4, 8, 5]
     reads.clear()
-    monkeypatch.setattr(scan_module, "_MAX_JOINED_ROWS", 0)
+    monkeypatch.setattr(split_joiner, "_BATCHES", 0)
     assert joined.equals(rows_of(plan))
     assert reads == [1] * GROUPS
     assert filters or joined.equals(table)
@@ -177,9 +179,32 @@ def test_a_row_group_with_excluded_pages_is_read_alone(
 def test_wide_rows_are_joined_up_to_a_number_of_bytes(
     path: Path, table: pa.Table, reads: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan_module, "_MAX_JOINED_BYTES", 3 * GROUP_ROWS * 32)
+    monkeypatch.setattr(split_joiner, "_MAX_BYTES", 3 * GROUP_ROWS * 32)
     assert rows_of(scan(parquet_source([str(path)]))).equals(table)
     assert max(reads) <= 3
+
+
+def test_long_strings_are_joined_by_the_bytes_of_their_values(tmp_path: Path, reads: list[int]) -> None:
+    """Their dictionary makes the chunks small, but not the decoded strings."""
+    words = [f"{number}" * 1200 for number in range(1000, 1300)]
+    rows = pa.table({"s": [words[number % 300] for number in range(40_000)]})
+    pq.write_table(rows, tmp_path / "t.parquet", row_group_size=4000)
+    plan = scan(parquet_source([str(tmp_path / "t.parquet")]))
+    assert rows_of(plan).equals(rows)
+    assert reads[:2] == [1, 2]
+    assert max(reads) * 4000 * 4800 <= split_joiner._MAX_BYTES
+    assert len(reads) > 4
+    reads.clear()
+    filtered = rows_of(scan(parquet_source([str(tmp_path / "t.parquet")]), Call.of("isnotnull", S)))
+    assert filtered.equals(rows)
+    assert len(reads) > 4
+
+
+def test_the_rows_of_joined_splits_follow_the_rows_of_a_batch(path: Path, reads: list[int]) -> None:
+    plan = scan(parquet_source([str(path)]))
+    batch_rows = 3 * GROUP_ROWS // split_joiner._BATCHES
+    list(plan.execute(TaskContext(config=EngineConfig(batch_rows=batch_rows))))
+    assert max(reads) == 3
 
 
 def test_dictionaries_that_together_exceed_16_bits_are_not_joined(tmp_path: Path, reads: list[int]) -> None:

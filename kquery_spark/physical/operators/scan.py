@@ -27,7 +27,6 @@ import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
-from kquery_spark.cached_property import cached_property
 from kquery_spark.expr import Call, Column, Expr, Literal
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.logical.pruning import possible_rows
@@ -42,9 +41,9 @@ from kquery_spark.physical.split_columns import (
     evaluate_on_dictionaries,
     rows_of,
 )
+from kquery_spark.physical.split_joiner import SplitJoiner
 from kquery_spark.run_control import check_run, current_control
 from kquery_spark.sources.base import Source, Split
-from kquery_spark.sources.dictionary_column import MAX_INDEX
 from kquery_spark.sources.prefetch.read_counts import read_counts
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import fixed_bytes, reserve_rows
@@ -56,8 +55,6 @@ BYTES_READ = "bytes_read"
 # A run-time filter comes before the scan's own conditions if the share of rows that it passes is at most this fraction
 # of the share that the conditions pass.
 _EARLY_SHARE = 0.5
-# Limits of the rows, and of their bytes, that are read together from adjacent splits.
-_MAX_JOINED_ROWS, _MAX_JOINED_BYTES = 1 << 19, 64 << 20
 
 
 class _RowFilter(NamedTuple):
@@ -104,7 +101,7 @@ class ScanExec(PhysicalPlan):
         runtime = task.runtime_filters.get(self.scan_id, [])
         source = self.source if task.config.compiled else self.source.without_kernels()
         metrics = task.metrics_of(self)
-        reader = _FilteringReader(self, source, runtime, metrics)
+        reader = _FilteringReader(self, source, runtime, metrics, task.config.batch_rows)
         in_order = _promising_first(self.source, splits, runtime)
         yield from _counting_reads(reader.read_all(in_order), metrics)
 
@@ -142,7 +139,12 @@ class _FilteringReader:
     """Late materialization: decodes the filter columns, applies the filters, and decodes the rest for the survivors."""
 
     def __init__(
-        self, scan: ScanExec, source: Source, runtime: list[RuntimeFilter], metrics: Metrics
+        self,
+        scan: ScanExec,
+        source: Source,
+        runtime: list[RuntimeFilter],
+        metrics: Metrics,
+        batch_rows: int,
     ) -> None:
         self._scan = scan
         self._source = source
@@ -159,7 +161,8 @@ class _FilteringReader:
         # Step 3, all splits: the rows on which the remaining conditions were evaluated, and those that passed.
         self._own_seen = self._own_passed = 0
         self._last_split_had_rows = True  # True if rows of the last split passed the filters
-        self._largest_dictionary = 0  # the number of values in a piece, at most
+        columns = [c for step in self._steps(self._conditions, self._runtime) for c in step]
+        self._joiner = SplitJoiner(source, columns, self._row_bytes, batch_rows)
 
     def prefetch_request(self, split: Split) -> PrefetchRequest | None:
         """Return the columns and rows to prefetch for a split; None if statistics exclude all of its rows.
@@ -194,45 +197,18 @@ class _FilteringReader:
     def _join_splits(self, splits: Sequence[Split]) -> Iterator[tuple[Split, Int64s | None]]:
         """Join adjacent splits, and yield each with the rows that statistics do not exclude (None: all rows).
 
-        A split is read alone if statistics exclude some of its rows. The number of splits that are joined starts with one
-        and doubles, so that a query with a LIMIT reads little more than it needs.
+        A split is read alone if statistics exclude some of its rows, or if a filter tightens while the scan reads.
         """
-        at, limit = 0, 1
+        at = 0
         while at < len(splits):
-            first, rows = splits[at], self._rows_to_read(splits[at])
+            split = splits[at]
+            rows = self._rows_to_read(split)
             at += 1
-            if rows is None and self._may_join:
-                together = [first, *self._joinable(first, splits[at : at + limit - 1])]
-                first = self._source.join(together, self._all_columns)
-                at += len(first.pieces) - 1 if len(together) > 1 else 0
-                limit *= 2
-            yield first, rows
-
-    def _joinable(self, first: Split, others: Sequence[Split]) -> Iterator[Split]:
-        """Yield the splits that could be read together with the one before them."""
-        rows, nbytes, dictionary = first.rows, first.nbytes, self._largest_dictionary
-        for split in others:
-            rows, nbytes, dictionary = (
-                rows + split.rows,
-                nbytes + split.nbytes,
-                dictionary + self._largest_dictionary,
-            )
-            too_large = max(nbytes, rows * self._row_bytes) > _MAX_JOINED_BYTES
-            if rows > _MAX_JOINED_ROWS or too_large or dictionary > MAX_INDEX:
-                return
-            if self._rows_to_read(split) is not None:
-                return
-            yield split
-
-    @property
-    def _may_join(self) -> bool:
-        return self._source.divisible and not any(f.is_on and f.tightens for f in self._runtime)
-
-    @cached_property
-    def _all_columns(self) -> list[str]:
-        """The columns of the scan, of its conditions, and of its run-time filters."""
-        static, keys, rest = self._steps(self._conditions, self._runtime)
-        return [*static, *keys, *rest]
+            if rows is None and not any(f.is_on and f.tightens for f in self._runtime):
+                joined = self._joiner.join(split, splits[at:], lambda s: self._rows_to_read(s) is None)
+                at += len(joined.pieces) - len(split.pieces)
+                split = joined
+            yield split, rows
 
     def _rows_to_read(self, split: Split) -> Int64s | None:
         """Take step 1: return the rows of a split that statistics do not exclude; None for all rows."""
@@ -248,9 +224,13 @@ class _FilteringReader:
             self._metrics.add("rows_ruled_out", split.rows - len(rows))
         if not conditions.terms and not runtime:
             reserve_rows(split.rows, self._row_bytes)
-            yield from self._source.read(split, self._scan.columns)
+            for batch in self._source.read(split, self._scan.columns):
+                self._joiner.observe_batch(batch)
+                yield batch
         elif self._source.columnar:
-            self._last_split_had_rows = yield from self._stepwise(split, conditions, runtime, rows)
+            read = SplitColumns(self._source, split)
+            self._last_split_had_rows = yield from self._stepwise(read, split, conditions, runtime, rows)
+            self._joiner.observe(split, read)
         else:
             yield from self._read_all_columns(split, conditions, runtime)
 
@@ -267,15 +247,17 @@ class _FilteringReader:
         return conditions
 
     def _stepwise(
-        self, split: Split, conditions: RowConditions, runtime: list[RuntimeFilter], rows: Int64s | None
+        self,
+        read: SplitColumns,
+        split: Split,
+        conditions: RowConditions,
+        runtime: list[RuntimeFilter],
+        rows: Int64s | None,
     ) -> Generator[Batch, None, bool]:
         """Read a columnar source in the steps that the module docstring describes. Returns False if no row passed."""
-        read = SplitColumns(self._source, split)
         if self._source.addressable and not self._raises and (rows is None or len(rows)):
             conditions, rows = self._apply_dictionary_conditions(read, conditions, rows)
             runtime, rows = _apply_dictionary_runtime_filters(read, self._most_selective_first(runtime), rows)
-            values_per_piece = read.largest_dictionary // len(split.pieces)
-            self._largest_dictionary = max(self._largest_dictionary, values_per_piece)
         reserve_rows(split.rows if rows is None else len(rows), self._row_bytes)
         if rows is not None and len(rows) == 0:
             return False

@@ -57,8 +57,8 @@ class OpenFile(ParsedFooter):
     def __init__(self, file: DataFile) -> None:
         super().__init__(file)
         self._flat_chunks: dict[tuple[int, str], FlatChunk | None] = {}
-        self._joinable_kinds: dict[tuple[int, str], int | None] = {}
-        self._kind_numbers: dict[Hashable, int] = {}
+        self._joinable_kinds: dict[tuple[int, str], Hashable] = {}
+        self._kinds: dict[Hashable, Hashable] = {}
         self._in_engine_form: dict[tuple[str, pa.DataType, pa.DataType, RebaseSettings], bool] = {}
         self._paths = [leaf.path for leaf in self._leaves]
         self._has_exact_counts = has_exact_counts(str(self.metadata.created_by))
@@ -240,21 +240,18 @@ class OpenFile(ParsedFooter):
         """True if ``column_readers`` can read these columns of two row groups together."""
         return all(
             (kind := self._joinable_kind(group, column)) is not None
-            and kind == self._joinable_kind(other, column)
+            and kind is self._joinable_kind(other, column)
             for column in columns
         )
 
-    def _joinable_kind(self, group: int, column: str) -> int | None:
-        """A number for the kind of a chunk; None if the chunk must be read alone, by pyarrow or page by page."""
+    def _joinable_kind(self, group: int, column: str) -> Hashable:
+        """The kind of a chunk, one object for equal kinds; None if the chunk must be read alone."""
         key = (group, column)
         if key not in self._joinable_kinds:
             chunk = self._flat_chunk(group, column)
             is_joinable = chunk is not None and chunk.byte_range.size < _MAX_JOINED_CHUNK_BYTES
-            self._joinable_kinds[key] = (
-                self._kind_numbers.setdefault(chunk.kind, len(self._kind_numbers))
-                if chunk is not None and is_joinable
-                else None
-            )
+            kind = chunk.kind if chunk is not None and is_joinable else None
+            self._joinable_kinds[key] = self._kinds.setdefault(kind, kind)
         return self._joinable_kinds[key]
 
     def pages_with_rows(
