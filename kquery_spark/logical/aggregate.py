@@ -71,7 +71,7 @@ class Aggregate(UnaryPlan):
         if not is_condition_on(predicate, {k.name for k in self.keys}):
             return None
         below = self._in_terms_of_input(predicate)
-        # The filter below evaluates the keys that it reads once more, so these have to give the same values again.
+        # The pushed filter evaluates these keys a second time, so they must be deterministic.
         return (below,) if is_deterministic(below) else None
 
     @override

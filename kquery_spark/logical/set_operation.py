@@ -55,8 +55,9 @@ class SetOperation(BinaryPlan):
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
         """A pure filter has the same result for identical rows, so it can be applied to both sides.
 
-        0.0 and -0.0 are equal, but not identical. Like in Spark, where INTERSECT and EXCEPT DISTINCT are joins whose output
-        is the left row, a filter on floats is applied to the left side only. ALL counts rows of both sides that pass it.
+        0.0 and -0.0 are equal but not identical, so a filter can pass one and reject the other. In Spark, INTERSECT and
+        EXCEPT DISTINCT are joins that output the left row, so a filter on floats is applied to the left side only. The ALL
+        forms count the rows of both sides, so the filter is applied to both.
         """
         if not is_pure(predicate):
             return None

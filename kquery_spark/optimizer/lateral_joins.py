@@ -68,7 +68,10 @@ def plain_join(plan: LateralJoin, query: LogicalPlan) -> LogicalPlan:
 
 
 def _take_apart(query: LogicalPlan) -> _QueryParts:
-    """Take the Projections and Filters off the top of a query and express them over the plan below them."""
+    """Take the Projections and Filters off the top of a query and express them over the plan below them.
+
+    Stops at a Projection with a nondeterministic value that the expressions read more than once.
+    """
     values: dict[str, Expr] = {name: query.column(name) for name in query.schema.names}
     conditions: list[Expr] = []
     while isinstance(query, Projection | Filter):
@@ -85,7 +88,7 @@ def _take_apart(query: LogicalPlan) -> _QueryParts:
 
 
 def _repeats_nondeterministic(definitions: Mapping[str, Expr], exprs: Iterable[Expr]) -> bool:
-    """True if the expressions read a nondeterministic definition more than once: its copies would have other values."""
+    """True if the expressions read a nondeterministic definition more than once: its copies would have different values."""
     uses = Counter(part.name for expr in exprs for part in walk(expr) if isinstance(part, Column))
     return any(uses[name] > 1 and not is_deterministic(value) for name, value in definitions.items())
 
@@ -151,6 +154,8 @@ def _append_values(
     bound = {name: _bind(plan, substitute(value, inner)) for name, value in values.items()}
     # There is exactly one row for each left row here. A LEFT join keeps the left row if the condition fails, with NULLs.
     if condition is not None and plan.kind is JoinKind.LEFT:
+        if len(bound) > 1 and not is_deterministic(condition):  # each value would evaluate it again
+            raise Unsupported("LEFT JOIN LATERAL with a nondeterministic condition is not supported")
         bound = {name: Case(((condition, value),)) for name, value in bound.items()}
     elif condition is not None:
         joined = Filter(joined, condition)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kquery_spark.physical.split_columns import SplitColumns
 from kquery_spark.sources.base import Source, Split
-from kquery_spark.sources.dictionary_column import MAX_INDEX
+from kquery_spark.sources.dictionary_column import MAX_DICTIONARY_VALUES
 from kquery_spark.types.batch import Batch
 
 _BATCHES = 4  # joined splits have at most this many times the rows of a batch
@@ -48,7 +48,7 @@ class SplitJoiner:
             rows, nbytes, values = rows + split.rows, nbytes + split.nbytes, values + self._largest_dictionary
             is_large = rows > self._max_rows or max(nbytes, rows * self._row_bytes) > _MAX_BYTES
             # joined dictionaries of conditions have indices of 16 bits
-            if is_large or values > MAX_INDEX or not is_whole(split):
+            if is_large or values > MAX_DICTIONARY_VALUES or not is_whole(split):
                 return
             yield split
 

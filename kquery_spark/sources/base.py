@@ -148,10 +148,10 @@ class Source(ABC):
         return self
 
     def join(self, splits: Sequence[Split], columns: Sequence[str]) -> Split:
-        """Join the first of some splits of one piece each, as many as the source can read together, to one split.
+        """Join the first split with as many of the next ones as the source can read together; return the joined split.
 
-        ``read`` returns such a split as one batch. columns: all columns that will be read. Small pieces that are read one by
-        one cost more per row.
+        ``read`` returns a joined split as one batch. This saves time because small pieces cost more per row.
+        splits: adjacent splits of one piece each. columns: all columns that will be read.
         """
         return splits[0]
 
@@ -191,7 +191,7 @@ class Source(ABC):
         return None
 
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
-        """Return the statistics of one column in a split, or None if there are none."""
+        """Return the statistics of one column in a split, or None. A joined split has only the number of NULLs."""
         return None
 
     def has_nulls(self, split: Split, column: str) -> bool:

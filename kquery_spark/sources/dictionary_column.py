@@ -15,8 +15,8 @@ from kquery_spark.cached_property import cached_property
 from kquery_spark.types.vector import Flags, Int64s, slots
 
 Indices = npt.NDArray[np.uint16]
-MAX_INDEX = (1 << 16) - 1
-"""The largest number of values of a dictionary, because the index after the last value stands for NULL."""
+MAX_DICTIONARY_VALUES = (1 << 16) - 1
+"""The largest index. A dictionary has at most this many values, because the index after the last value means NULL."""
 # Indices are decoded one by one if at most one row in 12 is selected; for more rows, decoding all of them is faster.
 _MIN_ROWS_PER_SELECTED_ROW = 12
 

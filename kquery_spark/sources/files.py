@@ -233,12 +233,12 @@ def _list_local(path: str) -> list[tuple[DataFile, str]]:
 
 
 def _expand_glob(pattern: str) -> list[str]:
-    """Rewrite a glob of Hadoop as globs of Python: ``{a,b}[^c]`` becomes ``a[!c]`` and ``b[!c]``.
+    """Rewrite a Hadoop glob as a list of Python globs: ``{a,b}[^c]`` becomes ``a[!c]`` and ``b[!c]``.
 
-    Raises SourceError for a backslash, which is an escape in Hadoop's globs only.
+    Raises SourceError for a backslash, which escapes the next character in Hadoop's globs, but not in Python's.
     """
     if "\\" in pattern:
-        raise SourceError(f"the path {pattern} does not exist, and globs with a backslash are not supported")
+        raise SourceError(f"cannot list {pattern}: globs with a backslash are not supported")
     braces = re.search(r"\{([^{}]*)\}", pattern)
     if braces is None:
         return [pattern.replace("[^", "[!")]
@@ -247,8 +247,8 @@ def _expand_glob(pattern: str) -> list[str]:
 
 
 def _local_files(root: str) -> list[tuple[DataFile, str]]:
-    """List the files below a directory, which may have symbolic links, in the order of their paths; or the root itself."""
-    if os.path.isfile(root):
+    """List the files below a directory in path order, following symbolic links. For a file, list the file itself."""
+    if not os.path.isdir(root):  # a file, or a symbolic link without a target that matched a glob
         file = _stat(root)
         return [] if file is None else [(file, os.path.basename(root))]
     files = []
@@ -267,7 +267,7 @@ def _raise_unlisted(error: OSError) -> None:
 
 
 def _stat(path: str) -> DataFile | None:
-    """Describe a file; None if it does not exist (any more), such as the target of a symbolic link."""
+    """Return the size and time of a file; None if it does not exist, for example if a link has no target."""
     try:
         status = os.stat(path)
     except FileNotFoundError:

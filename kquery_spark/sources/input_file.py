@@ -166,6 +166,7 @@ class InputFile:
                         )
                     at += count
         except OSError as error:
+            self.check_unchanged()  # the cause may be that the file has changed
             raise SourceError(f"cannot read {self.file.path}: {error_text(error, self.file.path)}") from None
         for part in ranges:
             count_read(part.size)
@@ -174,7 +175,7 @@ class InputFile:
 
     @cached_property
     def _descriptor(self) -> int | None:
-        """The file descriptor of a local file, if pyarrow and the system can read by it."""
+        """The file descriptor of a local file; None for other files, or if pyarrow or the system lacks support."""
         if not self.is_local or not hasattr(os, "preadv") or not hasattr(self.native, "fileno"):
             return None
         return int(self.native.fileno())

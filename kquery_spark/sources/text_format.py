@@ -59,5 +59,5 @@ def declines_malformed_times(read: RelationRead) -> bool:
 
 
 def corrupt_record_column(read: RelationRead) -> str:
-    """Return the name of the column for malformed lines: the option's or else the session's."""
+    """Return the name of the column for malformed lines, from the option or else from the session's setting."""
     return read.options.get("columnnameofcorruptrecord", read.settings.corrupt_record_column)

@@ -19,7 +19,7 @@ from kquery_spark.physical.operators import ScanExec, TaskContext
 from kquery_spark.physical.operators import scan as scan_module
 from kquery_spark.run_control import RunControl
 from kquery_spark.sources.base import Split
-from kquery_spark.sources.dictionary_column import MAX_INDEX
+from kquery_spark.sources.dictionary_column import MAX_DICTIONARY_VALUES
 from kquery_spark.sources.parquet import chunk_pages
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.sources.views.concatenated import ConcatenatedSource
@@ -209,7 +209,7 @@ def test_the_rows_of_joined_splits_follow_the_rows_of_a_batch(path: Path, reads:
 
 def test_dictionaries_that_together_exceed_16_bits_are_not_joined(tmp_path: Path, reads: list[int]) -> None:
     random = np.random.default_rng(2)
-    values = MAX_INDEX // 5
+    values = MAX_DICTIONARY_VALUES // 5
     k = random.integers(0, values, 20 * 40 * values)
     pq.write_table(
         pa.table({"k": k}),

@@ -57,7 +57,7 @@ def selections(rows: int) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
 
 
 def assert_equal_to_pyarrow(opened: OpenFile, kernels: ModuleType, *, read: set[str]) -> None:
-    """Compares all rows and selections of each column: of each row group, and of all row groups together if they can join.
+    """Compare all rows and selections of each column, for each row group and, if possible, for all row groups joined.
 
     read: the columns that the loops must read.
     """

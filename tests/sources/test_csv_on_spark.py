@@ -51,7 +51,7 @@ def time_files(spark, directory, kind, d, t):
 @pytest.mark.parametrize("kind", ["csv", "json"])
 @pytest.mark.parametrize(("d", "t"), [("2020-02-30", "2020-01-01"), ("2020-01-01", "2020-02-30 10:00:00")])
 def test_spark_may_raise_errors_for_malformed_times(spark, tmp_path, kind, d, t):
-    """With the policy EXCEPTION, the default of Spark 3.5, strings that the parser of Spark 2 accepts are errors."""
+    """With the policy EXCEPTION, the default of Spark 3.5, malformed strings that Spark 2 accepts are errors."""
     frame = time_files(spark, tmp_path, kind, d, t)
     query = frame.groupBy("d", "t").count()
     with settings(spark, {POLICY: "EXCEPTION"}), warnings.catch_warnings():

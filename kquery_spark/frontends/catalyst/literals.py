@@ -3,7 +3,8 @@
 The JSON contains ``Literal.value.toString``, which is exact for booleans, numbers, dates, intervals and ``timestamp_ntz``.
 It is not exact for other types: a timestamp is printed as local time without an offset (ambiguous in the hour in which
 clocks are set back), a binary as an object address, arrays, maps and structs without quotes, and malformed UTF-8 as U+FFFD.
-With the time parser of Spark 2, the year -44 is printed as 0045. These values are read from the JVM.
+Under the time parser policy LEGACY, a date in the year -44 is printed with the year 0045. These values are read from the
+JVM.
 """
 
 from __future__ import annotations

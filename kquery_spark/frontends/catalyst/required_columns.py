@@ -53,8 +53,8 @@ class RequiredColumns:
     whole: leaves (by identity) whose columns are all read.
     metadata: for each ``_metadata`` attribute, the ordinals of the fields that are read; None stands for all fields.
     named: for each leaf (by identity), the classes of expressions such as ``input_file_name()`` that refer to its files.
-    redistributed: nodes (by identity) whose partitioning is not observable.
-    conditions: for each leaf (by identity), the condition of the Filter directly above it
+    with_unobservable_partitioning: nodes (by identity) whose partitioning the query cannot observe.
+    conditions: for each leaf (by identity), the condition of the Filter directly above it.
     filters: True if the plan has a Filter.
     null_filters: True if some Filter has a condition that NULL may pass although a value may not.
     """
@@ -63,7 +63,7 @@ class RequiredColumns:
     whole: set[int] = field(default_factory=set)
     metadata: dict[int, set[int | None]] = field(default_factory=dict)
     named: dict[int, set[str]] = field(default_factory=dict)
-    partitioning_is_unobservable: set[int] = field(default_factory=set)
+    with_unobservable_partitioning: set[int] = field(default_factory=set)
     conditions: dict[int, CatalystNode] = field(default_factory=dict)
     filters: bool = False
     null_filters: bool = False
@@ -76,7 +76,7 @@ class RequiredColumns:
         while stack:
             node, everything, partitioning_is_unobservable = stack.pop()
             if partitioning_is_unobservable:
-                columns_read.partitioning_is_unobservable.add(id(node))
+                columns_read.with_unobservable_partitioning.add(id(node))
             if not node.children:
                 if everything:
                     columns_read.whole.add(id(node))

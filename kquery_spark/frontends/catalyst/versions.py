@@ -46,7 +46,7 @@ LOCAL_SETTINGS = (
     "spark.sql.files.",
     *FORMAT_PREFIXES,
 )
-"""Settings, or prefixes of settings, that decline file scans or some expressions, not the whole query."""
+"""Settings, or prefixes of settings, for which only file scans or some expressions fall back, not the whole query."""
 CAST = "cast"
 """The name of casts among the names of functions."""
 
@@ -113,7 +113,10 @@ def changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, 
 
 
 def all_changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, ...]]:
-    """Return ``changed_calls``, and the functions whose calls always fall back (see ``declined_classes``)."""
+    """Return ``changed_calls`` plus an entry for each function whose calls all fall back.
+
+    For a Catalyst plan, ``declined_classes`` has the latter.
+    """
     calls = dict(changed_calls(settings))
     every = [call for call in _changes(settings.version) if call.concerns is None]
     policy = _time_parser(settings)

@@ -34,8 +34,8 @@ def join_order(plan: LogicalPlan) -> LogicalPlan:
     and n_nationkey both equal s_nationkey, and a filter on region leaves 5 of 25 nations. Then customer becomes ``customer
     SEMI JOIN (nation JOIN region)`` before its joins are compared.
 
-    The order is left alone if some inputs are connected by no key, or if a key or a condition can raise: in another order
-    it would be evaluated for other rows.
+    The order does not change if no key connects some of the inputs, or if a key or a condition can raise an error or is
+    nondeterministic: in another order it would be evaluated for other rows.
     """
     return _Reorder().rewrite(plan)
 
@@ -185,7 +185,7 @@ def _join_pair(left: LogicalPlan, right: LogicalPlan, tree: _JoinTree) -> Logica
     """Join two inputs by the keys between them, with the terms that read columns of both.
 
     A side of an edge can read several inputs: a JOIN b JOIN c ON least(a.x, b.y) = c.z. If a is joined with c first, the
-    edge is not a key of any join, because a.x and b.y are in different plans. It is a term of the join with b then.
+    edge is not a key of any join, because a.x and b.y are in different plans. Then it is a term of the join with b.
     """
     left_names, right_names = left.column_names, right.column_names
     keys: list[JoinKey] = []

@@ -30,7 +30,7 @@ from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions
 from kquery_spark.runtime.spark.spill_total import SparkSpillMeter
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.deletes.live_rows import CACHED_POSITIONS
-from kquery_spark.sources.deletes.position_deletes import DELETE_FILES
+from kquery_spark.sources.deletes.position_deletes import POSITIONS_CACHE
 from kquery_spark.sources.footers import PARQUET_FOOTERS
 from kquery_spark.sources.hadoop.hdfs import HdfsCluster, connect_clusters
 from kquery_spark.sources.object_stores.connections import connect
@@ -154,7 +154,7 @@ class StageTask:
         connect(self.stores)
         connect_clusters(self.clusters)
         adopt_tables(*self.zones)
-        caches = (PARQUET_FOOTERS, CACHED_POSITIONS, DELETE_FILES)
+        caches = (PARQUET_FOOTERS, CACHED_POSITIONS, POSITIONS_CACHE)
         retained = worker_cache().retained_bytes() + sum(cache.nbytes for cache in caches)
         config = with_budget(config, self.container or ContainerFacts(), retained)
         fit_worker_heap(config.memory_bytes)

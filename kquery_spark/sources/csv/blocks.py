@@ -31,7 +31,7 @@ Positions = npt.NDArray[np.int64]
 _BLANKS = "".join(map(chr, range(33)))
 _NEWLINE = 10
 MAX_WHOLE_BYTES = 1 << 30
-"""The size up to which files are read as a whole. Arrow's CSV reader has a limit of 2 GiB."""
+"""Size of the largest file that is read as a whole. Arrow's CSV reader has a limit of 2 GiB."""
 
 
 @dataclass(frozen=True)

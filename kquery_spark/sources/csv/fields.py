@@ -82,7 +82,7 @@ def cut(
 def _strings(
     offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], options: CsvOptions
 ) -> pa.Array | None:
-    """Build an array of strings in which the options' markers are NULL; None if the strings are not valid UTF-8."""
+    """Build an array of strings, with NULL for ``options.null_strings``; None if a string is not valid UTF-8."""
     buffers = pa.py_buffer(offsets), pa.py_buffer(data)
     present = offsets[1:] > offsets[:-1]
     bitmap = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
@@ -92,6 +92,6 @@ def _strings(
             array.validate(full=True)
         except pa.ArrowInvalid:
             return None
-    for marker in options.null_strings[1:]:  # the first marker is the empty string, which is NULL already
+    for marker in options.null_strings[1:]:  # the first one is the empty string, which is NULL already
         array = if_else(pc.equal(array, marker), pa.scalar(None, t.STRING), array)
     return array

@@ -26,8 +26,8 @@ class CsvOptions:
     names: the column names for files without a header; ``{0}`` stands for the index from 0, ``{1}`` for that from 1.
     strict_dates: whether the user set dateFormat, so that other strings are not dates. date_format, timestamp_format,
     timestamp_ntz_format: the patterns of such columns; empty for Spark's default format. case_sensitive: whether header
-    names that differ in case are different names. declines_malformed_times: whether Spark may raise an error for a string
-    that is not a date or a timestamp, so that the engine does not read it as NULL.
+    names that differ in case are different names. declines_malformed_times: whether to raise SourceError for a string
+    that is not a date or a timestamp, instead of reading it as NULL, because Spark may raise an error for it.
     """
 
     header: bool = False
@@ -92,12 +92,12 @@ class CsvOptions:
 
     @property
     def special_numbers_look_finite(self) -> bool:
-        """True if one of these strings has digits and may be a number, like -999 for NaN."""
+        """True if a string for NaN or an infinity has digits, so that it may look like a number: -999 for NaN."""
         return any(map(str.isdigit, "".join(self.words)))
 
     @property
     def null_strings(self) -> tuple[str, ...]:
-        """The unquoted values that are NULL."""
+        """The unquoted strings that are read as NULL; the empty string comes first."""
         return ("", self.null_value) if self.null_value else ("",)
 
 
@@ -172,7 +172,7 @@ def pop_patterns(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drop_harmless(options: dict[str, object]) -> None:
-    """Remove options whose value does not affect the rows; raises Unsupported for their other values."""
+    """Remove options with values that do not affect the rows; raises Unsupported for other values of these options."""
     options.pop("path", None)
     for key, harmless in _HARMLESS.items():
         if key in options and str(options.pop(key)).lower() not in harmless:
@@ -191,7 +191,8 @@ def _check(options: CsvOptions) -> None:
 
 
 MAX_COLUMNS = 20_480
-"""The default of ``maxColumns``: for a line with more values, Spark raises an error."""
+"""The default of ``maxColumns``. Spark raises an error for a line with more values."""
+# For each of these options, the values that do not affect the rows.
 _HARMLESS = {
     "inputbuffersize": ("", "-1", "1"),
     "samplingratio": ("", "1", "1.0"),

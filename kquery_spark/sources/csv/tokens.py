@@ -200,7 +200,7 @@ class LineTokenizer:
                 if self._prev == self._options.quote:
                     self._text.append(self._options.quote)
                     self._prev = self._ch
-                    continue  # univocity calls this method again, with the same characters
+                    continue  # univocity calls this method recursively instead, in the same state
                 self._text.append(self._ch)
             else:
                 self._escaped()

@@ -57,10 +57,10 @@ def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
 
 
 def _checked_times(values: pa.Array, strings: pa.Array, options: CsvOptions) -> pa.Array:
-    """Return dates or timestamps; raises SourceError if Spark may raise an error for a malformed string among them.
+    """Return ``values``; raises SourceError if Spark may raise an error for a malformed one of the strings.
 
-    While ``spark.sql.legacy.timeParserPolicy`` is EXCEPTION, Spark raises an error for a string that the parser of Spark 2
-    accepts, like 2020-02-30. TIMESTAMP_NTZ had no such parser.
+    While ``spark.sql.legacy.timeParserPolicy`` is EXCEPTION, Spark raises an error for a malformed string that the parser
+    of Spark 2 accepts, like 2020-02-30. Spark 2 had no TIMESTAMP_NTZ, so strings of this type never raise this error.
     """
     if (
         options.declines_malformed_times
@@ -169,7 +169,7 @@ def _integer(text: str, bits: int) -> int | None:
 
 
 def parse_whole_number(text: str) -> decimal.Decimal | None:
-    """Parse a number without fraction and exponent, of any length, which ``int`` does not allow; None for other strings."""
+    """Parse an integer of any length, while ``int`` accepts at most 4,300 digits; None for other strings."""
     return None if _INTEGER.fullmatch(text) is None else decimal.Decimal(text)
 
 

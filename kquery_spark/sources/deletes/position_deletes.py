@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.files import filesystem, local_path
 from kquery_spark.sources.lru_cache import LruCache
@@ -25,20 +26,26 @@ from kquery_spark.types.vector import Int64s
 R = TypeVar("R")
 
 
+_ENTRY_BYTES = 250  # estimate of the size of a dictionary entry, a string and an array without their contents
+
+
 @dataclass(frozen=True)
-class DeleteFile:
+class PositionsByPath:
     """The content of a position delete file. by_path: the positions by the path of the data file."""
 
     by_path: dict[str, Int64s]
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
-        """The size of the positions in memory."""
-        return sum(positions.nbytes for positions in self.by_path.values())
+        """The estimated size in memory."""
+        return sum(len(path) + positions.nbytes + _ENTRY_BYTES for path, positions in self.by_path.items())
 
 
-DELETE_FILES: LruCache[str, DeleteFile] = LruCache(64 << 20)
-"""Delete files by path. Cached, because one file may list rows of all data files of a partition, which are read in turn."""
+POSITIONS_CACHE: LruCache[str, PositionsByPath] = LruCache(256 << 20)
+"""Delete files by path. Cached, because one file may list rows of all data files of a partition, which are read in turn.
+
+If the files of one scan exceed the limit, each of them is read again for each data file.
+"""
 
 
 @dataclass(frozen=True)
@@ -59,24 +66,24 @@ class PositionDeletes:
 
     def positions(self) -> Int64s:
         """Read the positions of the deleted rows in ascending order; raises SourceError if a file cannot be read."""
-        by_path = map(_read, self.paths)
+        by_path = map(_cached_positions, self.paths)
         parts = [positions[self.data_path] for positions in by_path if self.data_path in positions]
         positions = np.concatenate(parts) if parts else np.zeros(0, np.int64)
         is_ascending = bool((positions[1:] > positions[:-1]).all())
         return positions if is_ascending else np.unique(positions)
 
 
-def _read(path: str) -> dict[str, Int64s]:
-    """Read a delete file, unless it is cached; returns the positions by the path of the data file."""
-    file = DELETE_FILES.get(path)
+def _cached_positions(path: str) -> dict[str, Int64s]:
+    """Return the positions in a delete file by the path of the data file; reads the file unless it is cached."""
+    file = POSITIONS_CACHE.get(path)
     if file is None:
-        file = DeleteFile(_read_file(path))
-        DELETE_FILES.put(path, file)
+        file = PositionsByPath(_read_file(path))
+        POSITIONS_CACHE.put(path, file)
     return file.by_path
 
 
 def _read_file(path: str) -> dict[str, Int64s]:
-    """Read a delete file. Opening a file on another filesystem and reading a row group have a limit of time each."""
+    """Read a delete file. On a remote filesystem, each step has a time limit: opening it, its footer, a row group."""
     fs, inner = filesystem(path)
     is_local = local_path(path) is not None
 
@@ -99,7 +106,7 @@ def _read_file(path: str) -> dict[str, Int64s]:
 def _open_reader(opened: pa.NativeFile) -> pq.ParquetFile:
     footer = read_footer(opened)
     metadata = None if footer is None else checked_reader(footer, opened.size()).metadata
-    # without a footer pyarrow raises its error
+    # If the footer cannot be read, pyarrow tries again and raises an error that says why.
     return pq.ParquetFile(opened, metadata=metadata, read_dictionary=_dictionary_columns(metadata))
 
 
@@ -111,7 +118,7 @@ def _dictionary_columns(metadata: Any) -> list[str]:
 
 
 def _read_row_group(file: pq.ParquetFile, group: int, path: str) -> list[tuple[str, Int64s]]:
-    """Return paths of data files with their positions. If statistics show that there is one path, its column is not read."""
+    """Return each data file's path with its positions. If statistics show a single path, file_path is not read."""
     only = _only_path(file.metadata.row_group(group))
     table = file.read_row_group(group, ["pos"] if only is not None else ["file_path", "pos"])
     if any(column.null_count for column in table.columns):

@@ -59,7 +59,7 @@ from kquery_spark.kernels.parquet_page_table import (
     TOTALS,
     VALUES,
 )
-from kquery_spark.sources.dictionary_column import MAX_INDEX, PackedIndices
+from kquery_spark.sources.dictionary_column import MAX_DICTIONARY_VALUES, PackedIndices
 from kquery_spark.sources.parquet.flat_chunk import (
     INDICES,
     MAPPED_INDICES,
@@ -141,7 +141,7 @@ class ColumnReader:
         if pages is None or not pages.are_indices or layout is None:
             return None
         count, limit = pages.entries, max(chunk.max_dictionary_values for chunk in self._chunks)
-        if count > MAX_INDEX or any(n > limit for n in pages.dictionaries[:, VALUES].tolist()):
+        if count > MAX_DICTIONARY_VALUES or any(n > limit for n in pages.dictionaries[:, VALUES].tolist()):
             return None
         values = self._dictionary_numbers
         if values is None or len(values) < count * layout.width:

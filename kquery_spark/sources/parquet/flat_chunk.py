@@ -19,7 +19,7 @@ from kquery_spark.kernels.parquet_page_table import (
     INT96_BYTES,
     SIZED_BIG_ENDIAN,
 )
-from kquery_spark.sources.dictionary_column import MAX_INDEX
+from kquery_spark.sources.dictionary_column import MAX_DICTIONARY_VALUES
 from kquery_spark.sources.parquet.page_codecs import DECOMPRESSED_AS_FAST, DECOMPRESSED_BY_LOOPS, LOOP_CODECS
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 
@@ -110,7 +110,7 @@ class FlatChunk:
     @property
     def max_dictionary_values(self) -> int:
         """The largest number of distinct values for which conditions are evaluated on the dictionary."""
-        return min(MAX_INDEX, self.rows // _MIN_ROWS_PER_VALUE)
+        return min(MAX_DICTIONARY_VALUES, self.rows // _MIN_ROWS_PER_VALUE)
 
     @cached_property
     def kind(self) -> Hashable:

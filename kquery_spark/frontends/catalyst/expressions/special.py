@@ -47,7 +47,9 @@ def timestamp_function(node: CatalystNode, translate: Translator) -> Expr:
         raise Unsupported("parsing a string as timestamp_ntz with a pattern is not supported")
     args = [translate(child) for child in node.children]
     if node.cls == "GetTimestamp" and args[0].dtype != t.STRING:
-        raise Unsupported(f"{t.spark_name(args[0].dtype)} with a pattern of timestamps is not supported")
+        raise Unsupported(
+            f"parsing {t.spark_name(args[0].dtype)} as a timestamp with a pattern is not supported"
+        )
     translate.check_version(node, entry.name, args)
     translate.check_fields(node, *check_parameters(node, entry.parameters, node.cls))
     mode = translate.mode(node, entry, args)

@@ -30,7 +30,7 @@ def import_child(node: CatalystNode, context: Context) -> PlanScope:
 )
 def repartition(node: CatalystNode, context: Context) -> PlanScope:
     """Omit a repartitioning whose effect the query cannot observe."""
-    if id(node) not in context.required.partitioning_is_unobservable:
+    if id(node) not in context.required.with_unobservable_partitioning:
         raise Unsupported("repartitioning that the query can observe is not supported")
     child = context.subtree(node.children[0])
     return child.with_plan(child.plan)  # drops hidden columns, which only a Filter preserves

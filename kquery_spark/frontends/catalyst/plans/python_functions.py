@@ -47,14 +47,17 @@ def eval_python(node: CatalystNode, context: Context) -> PlanScope:
 
 
 def require_python_functions(context: Context, words: str) -> PythonFunctions:
-    """The reader of the plan's functions; raises Unsupported if all Python functions fall back to Spark."""
+    """Return the reader of the plan's functions; raises Unsupported if all Python functions fall back to Spark.
+
+    words: names the feature in the reason.
+    """
     if context.functions is None:
         raise Unsupported(f"{words} is not supported")
     return context.functions
 
 
 class PythonCallCollector:
-    """The calls of one node, which share their arguments. types: Spark's types of the arguments."""
+    """Collects the Python calls of one node, which share their arguments. types: Spark's types of the arguments."""
 
     def __init__(self, translate: Translator, functions: PythonFunctions) -> None:
         self.translate = translate
