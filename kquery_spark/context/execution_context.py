@@ -53,8 +53,8 @@ class ExecutionContext:
 
     spark: a classic Spark session on which queries run; without one, they run in threads of this process and need no JVM.
     config: engine settings (default: one task per core). time_zone, ansi, case_sensitive: the same as Spark's session
-    settings of these names; with ``spark``, the session's settings apply instead. They must not change afterward: then
-    queries raise Unsupported.
+    settings of these names; with ``spark``, the session's settings apply instead. If these change later, queries raise
+    Unsupported.
     """
 
     def __init__(

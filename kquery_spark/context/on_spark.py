@@ -106,14 +106,14 @@ class _CompiledQuery:
 def check_context(spark: SparkSession, analyzed: Analyzed, facts: SessionFacts) -> None:
     """Raise Unsupported if the session would answer a query of an ExecutionContext differently.
 
-    facts: the settings when the context was made. The types of its tables depend on them, so they must not change.
+    facts: the settings when the context was created. They must not change, because the types of its tables depend on them.
     """
     bridge = get_bridge(spark)
     settings = session_settings(bridge.conf, bridge.jvm)
     if _facts_of_settings(settings) != facts:
         raise Unsupported(
             "the settings of the Spark session (such as its time zone or ANSI mode) changed after the ExecutionContext "
-            "was made; make a new one"
+            "was created; create a new one"
         )
     check_session(bridge, settings, analyzed.plan)
 
@@ -185,7 +185,7 @@ def apply_open_plan(plan: OpenPlan, frame: SparkFrame, text: str = "") -> SparkF
     repeated = [name for name, count in Counter(frame.columns).items() if count > 1]
     if repeated:
         raise Unsupported(
-            f"a plan over a DataFrame with two columns {repeated[0]} is not supported; rename one"
+            f"a plan over a DataFrame with several columns named {repeated[0]} is not supported; rename them"
         )
     bridge = get_bridge(frame.sparkSession)
     settings = session_settings(bridge.conf, bridge.jvm)

@@ -49,7 +49,7 @@ class RegisteredTables(Catalog):
 
     @override
     def table_names(self) -> list[str]:
-        # sorted() copies first, because another thread of a service may register a table at the same time
+        # sorted() copies the names before it compares them, so another thread may register a table meanwhile
         return sorted(self._tables)
 
 

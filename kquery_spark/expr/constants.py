@@ -86,8 +86,9 @@ def _evaluate(expr: Expr) -> Vector:
 def _call(expr: Call) -> Vector:
     """Evaluate a call. Spark does not evaluate the arguments after the first NULL, whose errors must not be raised.
 
-    Outside of ANSI mode, neither does it evaluate ``x`` in ``x / 0``. A NULL decides the result, except for a NULL after
-    FIRST_TWO_ARGUMENTS, such as the start of ``locate``: then the kernel runs with NULL for the remaining arguments.
+    Outside of ANSI mode, it does not evaluate ``x`` in ``x / 0`` either. Then the result is NULL. The exception is a NULL
+    third argument of a function with FIRST_TWO_ARGUMENTS, such as the start of ``locate``: the kernel computes the
+    result, with NULL for the arguments that were not evaluated.
     """
     entry, values = expr.entry, dict[int, Vector]()
     order = entry.evaluation_order(len(expr.args))

@@ -221,8 +221,9 @@ def _has_nullable_field(call: Call) -> bool:
     return record.nullable or record.dtype.field(name).nullable
 
 
-#: Whether a call can be NULL, by the ``nullable`` of its function. ``Call.nullable`` itself handles ANY_ARGUMENT and
-#: SOME_ARGUMENT: an argument is nullable, or the mode turns errors into NULL.
+#: For the ``nullable`` of a function, returns whether a call can be NULL. ``Call.nullable`` itself handles
+#: ANY_ARGUMENT and SOME_ARGUMENT: such a call can be NULL if an argument is nullable, or if the mode turns
+#: errors into NULL.
 _NULLABLE: Final[Mapping[Nullability, Callable[[Call], bool]]] = {
     Nullability.NEVER: lambda call: False,
     Nullability.OTHER_REASONS: lambda call: True,

@@ -82,7 +82,7 @@ def conjunction(terms: list[Expr]) -> Expr | None:
 
 
 def chain(word: str, terms: list[Expr]) -> Expr:
-    """AND or OR of the terms in order."""
+    """Combine the terms, in order, with an associative function: ``and``, ``or`` or ``add``."""
     if len(terms) <= _MAX_CHAINED_TERMS:
         return reduce(lambda a, b: Call.of(word, a, b), terms)
     # Combine pairs, then pairs of pairs: a shallow tree, because functions that walk over expressions are recursive.

@@ -9,12 +9,12 @@ class Nullability(Enum):
     """When the result of a call is NULL.
 
     The rules that name arguments say when the result can be NULL, apart from errors that a mode turns into NULL.
-    ANY_ARGUMENT is exact: a NULL in any argument makes the result NULL. Of FIRST_TWO_ARGUMENTS, a later argument can decide
-    the result instead: ``locate(NULL, NULL, NULL)`` is 0.
+    ANY_ARGUMENT is exact: if any argument is NULL, the result is NULL, and optimizer rules rely on this. The other rules are
+    upper bounds. For example, ``locate`` has FIRST_TWO_ARGUMENTS, but ``locate(NULL, NULL, NULL)`` is 0, not NULL.
     """
 
     ANY_ARGUMENT = "any argument is NULL"
-    SOME_ARGUMENT = "an argument is NULL on which the row's result depends"
+    SOME_ARGUMENT = "an argument that decides the result is NULL; which one it is depends on the row"
     ALL_ARGUMENTS = "all arguments are NULL"
     FIRST_ARGUMENT = "the first argument is NULL"
     FIRST_TWO_ARGUMENTS = "one of the first two arguments is NULL"

@@ -53,7 +53,7 @@ def test_same_answer_as_spark(case: Case, answers: dict[int, Any]) -> None:
 
 
 def test_null_arguments_make_the_results_null_that_entries_promise(answers: dict[int, Any]) -> None:
-    """The optimizer takes outer joins for inner joins, and kernels run on dictionaries, because of ANY_ARGUMENT."""
+    """ANY_ARGUMENT must be exact: it lets outer joins become inner joins, and kernels run on dictionaries."""
     wrong = set()
     for case in ALL:
         entry, answer = functions().get(case.function), answers.get(id(case))

@@ -1,4 +1,4 @@
-"""URLs that Java reads and the engine declines."""
+"""parse_url declines URLs that Java accepts but the engine does not parse."""
 
 from __future__ import annotations
 

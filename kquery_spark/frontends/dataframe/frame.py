@@ -182,7 +182,8 @@ class DataFrame(Builder):
             exact_column(n) if fold(n) in keys else call("first", exact_column(n)).alias(n)
             for n in self.columns
         ]
-        # Without columns, all rows are duplicates. A constant key returns no row, instead of one, for an empty input.
+        # Without columns, all rows are duplicates of each other. The constant key makes this a grouped
+        # aggregate: for an empty input it returns no row, whereas a global aggregate returns one.
         group = q.GroupBy(tuple(exact_column(n).node for n in subset) or (lit(True).node,))
         return self._with(
             q.Query(replace(self._select_to_extend(), items=tuple(c.node for c in items), group_by=group))

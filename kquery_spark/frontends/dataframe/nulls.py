@@ -60,7 +60,7 @@ def _fill_column(field: pa.Field, value: Value, cast: bool) -> Column:
 def complete_row_condition(
     schema: pa.Schema, how: str, thresh: int | None, subset: Sequence[str] | None
 ) -> Column | None:
-    """The condition for rows with enough values that are neither NULL nor NaN; None if it holds for all rows."""
+    """Return the condition that selects rows with enough values that are neither NULL nor NaN; None to keep all rows."""
     if how not in ("any", "all"):
         raise PlanError(f"how must be 'any' or 'all', not {how!r}")
     names = schema.names if subset is None else list(subset)
@@ -102,9 +102,9 @@ def replaced(schema: pa.Schema, changes: Mapping[Any, Any], subset: Sequence[str
 
 
 def _replace_in_column(field: pa.Field, changes: Mapping[Any, Any], kind: str) -> Column:
-    """A column with replaced values.
+    """Return a column in which the keys of ``changes`` are replaced by their values.
 
-    As in Spark's DataFrameNaFunctions, old and new numbers are doubles, and the result is cast to the column's type.
+    As in Spark's DataFrameNaFunctions, old and new numbers are converted to doubles, and new values to the column's type.
     """
     column = exact_column(field.name)
     case = None

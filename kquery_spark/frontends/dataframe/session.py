@@ -43,7 +43,7 @@ class Session(Protocol):
         """Return the form of a column name that is compared: lower case, unless names are case-sensitive."""
 
     def table_of_rows(self, table: pa.Table, origins: Sequence[str]) -> Table:
-        """Return a bound table of rows in memory, which no name refers to. origins: the lineage of each column."""
+        """Return rows in memory as a bound table that is not in the catalog. origins: the lineage of each column."""
 
     def register(self, name: str, analyzed: Analyzed) -> None:
         """Register a query as a table."""

@@ -43,9 +43,8 @@ def arrow_udf(
 
     The function receives one array per argument, all with the same length (a batch of rows, never empty). It returns an
     array of this length, which is cast to ``returns``, a SQL type. It is pickled by value for the workers. deterministic:
-    False if equal arguments may give different results. Raises PlanError for an invalid type, Unsupported
-    for one that has no type in Arrow, and UserFunctionError at run time if the function raises an error or returns something
-    else.
+    False if equal arguments may give different results. Raises PlanError for an invalid type, and Unsupported for one
+    without an Arrow type. At run time, raises UserFunctionError if the function raises an error or returns something else.
     """
     if isinstance(function, str):
         return_type = function

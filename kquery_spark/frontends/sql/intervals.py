@@ -26,7 +26,7 @@ _FIELD_OF = {"WEEK": "DAY", "MILLISECOND": "SECOND", "MICROSECOND": "SECOND"}
 _NUMBER = re.compile(r"\s*([+-]?)\s*(\d*)(?:(\.)(\d*))?\s*", re.ASCII)
 _TEXT_ITEM = re.compile(r"\s*([+-]?\s*(?:\d+(?:\.\d*)?|\.\d+))\s+([a-zA-Z]+)(?=\s|$)", re.ASCII)
 _YEAR_TO_MONTH = re.compile(r"\s*([+-]?)(\d+)-(\d+)\s*", re.ASCII)
-# The largest number of digits of a range's first field, as in Spark's IntervalUtils; other fields have one or two.
+# Maximum digits of the first field, as in Spark's IntervalUtils; the other fields have one or two.
 _FIRST_FIELD_DIGITS = {"DAY": 9, "HOUR": 10, "MINUTE": 12}
 _FRACTION_DIGITS = 9
 _FIELD_LIMIT = {"HOUR": 24, "MINUTE": 60, "SECOND": 60}
@@ -114,7 +114,7 @@ def _day_to_second(text: str, start: str, end: str) -> int:
 
 
 def _pattern(fields: Sequence[str]) -> str:
-    """What matches the values of these fields: days, one space, and the others with colons between them."""
+    """Return a regular expression for these fields: days, one space, and the other fields with colons between them."""
     pattern = rf"(?P<{fields[0]}>\d{{1,{_FIRST_FIELD_DIGITS[fields[0]]}}})"
     for before, field in pairwise(fields):
         pattern += (" " if before == "DAY" else ":") + rf"(?P<{field}>\d{{1,2}})"

@@ -121,7 +121,8 @@ def _parse_hexadecimal(match: re.Match[str], dtype: pa.DataType) -> float:
 
     The nearest double may lie halfway between two floats although the exact number does not. For example,
     ``0x1.000001000000001p0`` is more than 1 + 2^-24, but its double is not, so rounding the double to a float would give 1.
-    To avoid this, an inexact double is replaced by the one with an odd last bit next to the exact number.
+    To avoid this, the double is rounded to odd: if it is inexact, it is one of the two doubles next to the exact number, and
+    the one whose last bit is 1 is returned.
     """
     sign, whole, fraction, exponent = match.groups()
     try:
@@ -130,8 +131,8 @@ def _parse_hexadecimal(match: re.Match[str], dtype: pa.DataType) -> float:
         number = -math.inf if sign == "-" else math.inf
     if dtype != t.FLOAT or number == 0 or math.isinf(number):
         return number
-    # The double is neither 0 nor infinite, so the exponent is small in comparison with the number of digits.
-    # It may have thousands of zeros in front, for which int() raises an error.
+    # The double is neither 0 nor infinite, so the number of digits limits the exponent, and 2 ** power fits
+    # into memory. The exponent may have thousands of leading zeros, which int() rejects but Decimal() accepts.
     power = int(decimal.Decimal(exponent)) - 4 * len(fraction)
     exact = int(whole + fraction, 16) * Fraction(2) ** power
     size = abs(number)
@@ -168,7 +169,7 @@ def _has_java_scale(match: re.Match[str]) -> bool:
         return True
     sign, digits = match["exponent"][:1], match["exponent"].lstrip("+-")
     first = next((i for i, digit in enumerate(digits) if int(digit)), len(digits) - 1)
-    if len(digits) - first > len(str(_MAX_SCALE)):  # Python does not convert strings of thousands of digits
+    if len(digits) - first > len(str(_MAX_SCALE)):  # int() rejects strings of more than 4300 digits
         return False
     exponent = int(digits[first:]) * (-1 if sign == "-" else 1)
     scale = len(match["decimals"] or match["fraction"] or "") - exponent

@@ -163,7 +163,7 @@ def _is_nan(args: Sequence[Vector], context: CallContext) -> Data:
     return pc.fill_null(pc.is_nan(args[0].data), False)
 
 
-def _comparison_type(types: Sequence[pa.DataType]) -> pa.DataType:
+def _boolean_if_comparable(types: Sequence[pa.DataType]) -> pa.DataType:
     if any(t.is_nested(dtype) and not can_order(dtype) for dtype in types):
         raise PlanError(f"comparing values of type {t.spark_name(types[0])} is not supported")
     return _boolean(types)
@@ -177,7 +177,7 @@ def _entry(name: str, catalyst: str, operator: Operator, selectivity: float | No
     return Function(
         name,
         _kernel(name),
-        _comparison_type,
+        _boolean_if_comparable,
         catalyst=(catalyst,) if catalyst else (),
         arity=(2, 2),
         encoded=True,
@@ -227,7 +227,7 @@ register_internal(
     Function(
         "eq_null_safe",
         _null_safe,
-        _comparison_type,
+        _boolean_if_comparable,
         catalyst=("EqualNullSafe",),
         arity=(2, 2),
         nullable=Nullability.NEVER,

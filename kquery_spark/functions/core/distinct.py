@@ -16,7 +16,7 @@ from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 _UNCHECKED_STRING_BYTES = 1 << 18
-_CHECKED_ROWS = 64  # distinct combinations between two checks whether the run is cancelled; some functions take milliseconds
+_CALLS_BETWEEN_CHECKS = 64  # calls between two checks for cancellation; a call can take milliseconds
 _MAX_CODES = 2**62  # up to this number of possible combinations, combined indices fit into int64
 
 
@@ -87,10 +87,10 @@ def _values_of_rows(table: list[Any], indices: Int64s | None, rows: Int64s) -> l
 
 
 def _checked_results(results: Iterable[Any]) -> Iterator[Any]:
-    """Return the values unchanged. Raises RunStopped if the run is cancelled or exceeds its limit of time or memory."""
+    """Yield the values unchanged. Raises RunStopped if the run is cancelled or exceeds its time or memory limit."""
     control, total, seen = bounding_control(), 0, 0
     for row, value in enumerate(results):
-        if row % _CHECKED_ROWS == 0:
+        if row % _CALLS_BETWEEN_CHECKS == 0:
             check_run()
         if control is not None:
             total += len(value) if isinstance(value, str | bytes) else 8

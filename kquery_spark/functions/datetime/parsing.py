@@ -326,7 +326,7 @@ def _unix_timestamp(args: Sequence[Vector], context: CallContext) -> Data:
     pattern = _pattern(args)
     n = context.num_rows
     if args[0].dtype == t.STRING:
-        assert pattern is not None  # _check_format declines it
+        assert pattern is not None  # _check_format declines a NULL format
         wall, mask = _parse_strings(args[0].array(n), pattern, context)
         instants = zones.to_instants(wall, context.tz)
     else:
@@ -350,7 +350,7 @@ def _check_pattern_argument(values: Sequence[object]) -> None:
 
 
 def _check_format(values: Sequence[object]) -> None:
-    """Raise Unsupported for a NULL format: Spark ignores the format of a date, but a call with a NULL is NULL here."""
+    """Raise Unsupported for a NULL format: for a date, Spark ignores it, but the engine would return NULL."""
     if len(values) > 1 and values[1] is None:
         raise Unsupported("a NULL date format is not supported")
     _check_pattern_argument(values)

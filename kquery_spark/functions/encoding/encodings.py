@@ -57,7 +57,7 @@ def _unbase64(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _decode_base64(source: bytes) -> bytes:
-    """Java's MIME decoder: other characters are skipped, but the end must be right."""
+    """Decode like Java's MIME decoder, which skips other characters but raises an error for a malformed end."""
     body, padding, tail = source.partition(b"=")
     digits = body.translate(None, delete=_NOT_BASE64)
     _check_ending(len(digits) % 4, padding + tail)

@@ -102,7 +102,7 @@ def _parse_url(args: Sequence[Vector], context: CallContext) -> Data:
 def _part(url: str, part: str) -> str | None:
     match = _URL.fullmatch(url)
     if match is None:
-        # The zone of an IPv6 address follows a percent sign, so Java accepts http://[fe80::1%eth0]/.
+        # A percent sign before the zone of an IPv6 address is legal: Java accepts http://[fe80::1%eth0]/.
         if "[" not in url and _ILLEGAL.search(url):
             raise ExecutionError("INVALID_URL", f"The url is invalid: {url}.")
         raise Unsupported("PARSE_URL is supported for plain URLs with a host only")

@@ -18,7 +18,7 @@ from kquery_spark.types.vector import Data, Vector
 _BLANKS = "".join(map(chr, range(33)))
 # univocity skips leading blanks, including line ends, before it looks for characters that need quotes.
 _NEEDS_QUOTES = r'[,"]|[^\x00-\x20][\x00-\x20]*[\r\n]'
-_NEEDS_QUOTES_IN_FRONT = f"^#|{_NEEDS_QUOTES}"  # a comment, to univocity
+_NEEDS_QUOTES_IN_FRONT = f"^#|{_NEEDS_QUOTES}"  # in the first field, a # would start a comment
 _EMPTY = '""'
 
 

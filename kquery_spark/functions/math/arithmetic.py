@@ -245,11 +245,10 @@ def _modulo(args: Sequence[Vector], context: CallContext, positive: bool) -> Dat
         a, b = a.astype(np.int32), b.astype(np.int32)
     with np.errstate(all="ignore"):
         rest = np.fmod(a, np.where(b == -1, 1, b)) if a.dtype.kind == "i" else np.fmod(a, b)
-        if positive and t.is_decimal(
-            out
-        ):  # by a negative divisor, rest + b may exceed int64, but the result is rest
+        if positive and t.is_decimal(out):
+            # For a negative divisor, the result is the remainder itself, and rest + b could exceed int64.
             rest = np.where((rest < 0) & (b > 0), rest + b, rest)
-        elif positive:  # Java's integers wrap around here, too
+        elif positive:  # rest + b of integers may wrap around, as in Java
             rest = np.where(rest < 0, np.fmod(rest + b, b), rest)
     result = pa.array(rest.astype(form), mask=mask)
     if t.is_decimal(out):

@@ -96,7 +96,7 @@ def _coerce_unary(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 
 def _cannot_overflow(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
-    """True for floats, and for decimals whose digits are not rounded, which could make one digit more."""
+    """Return True for floats, and for decimals that Java does not round to 34 digits; rounding could add a digit."""
     if t.is_decimal(types[0]):
         return bool(types[0].precision <= _JAVA_DIGITS)
     return not t.is_integral(types[0]) and not t.is_interval(types[0])

@@ -49,7 +49,7 @@ from kquery_spark.types.vector import Data, Vector
 def _sort(args: Sequence[Vector], context: CallContext) -> Data:
     """Sort in ascending order with NULLs first, or in descending order with NULLs last; the sort is stable.
 
-    The order is a constant. If it is NULL, so is the result. Spark sorts numbers without NULLs with
+    The order must be a constant; if it is NULL, the result is NULL. Spark sorts numbers without NULLs by
     ``java.util.Arrays.sort``, in which -0.0 comes before 0.0.
     """
     n = context.num_rows

@@ -1,4 +1,4 @@
-"""An ExecutionContext on Spark, and an open plan, give the answers of the session's settings or decline."""
+"""An ExecutionContext on Spark or an open plan follows the session's settings, or declines the query."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ CASES = [
     (TIME_PARSER, "LEGACY", "to_date(s, 'yyyy-MM-dd')", "patterns of times"),
     (TIME_PARSER, "LEGACY", "(SELECT max(to_timestamp(s, 'yyyy')) FROM input)", "patterns of times"),
     (TIME_PARSER, "LEGACY", "date_format(DATE '2020-01-01', 'yyyy')", "patterns of times"),
+    (TIME_PARSER, "LEGACY", "transform(array(s), x -> to_date(x, 'yyyy-MM-dd'))", "patterns of times"),
+    (PRECISION_LOSS, "false", "transform(array(a), x -> filter(array(x), y -> CAST(y AS DECIMAL(38, 18)) * 2BD > 0))", "arithmetic"),
+    ("spark.sql.legacy.parser.havingWithoutGroupByAsWhere", "true", "a", "havingWithoutGroupByAsWhere=true"),
     ("spark.sql.legacy.sizeOfNull", "false", "size(array(a))", "sizeOfNull=false"),
     ("spark.sql.timestampType", "TIMESTAMP_NTZ", "TIMESTAMP '2020-01-01 00:00:00'", "timestampType=TIMESTAMP_NTZ"),
     ("spark.sql.parser.escapedStringLiterals", "true", r"'a\nb'", "escapedStringLiterals=true"),

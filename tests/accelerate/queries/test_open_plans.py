@@ -83,5 +83,5 @@ def test_deep_plans_are_errors_in_words(spark: Any) -> None:
 
 def test_two_columns_of_one_name_are_declined(spark: Any) -> None:
     frame = spark.sql("SELECT 1 AS a, 2 AS a")
-    with pytest.raises(Unsupported, match="two columns a is not supported; rename one"):
+    with pytest.raises(Unsupported, match="several columns named a is not supported; rename them"):
         frame.transform(kq.sql_plan("SELECT count(*) FROM input"))

@@ -31,7 +31,7 @@ SELECT i / n, i div n, i % n, pmod(i, n), try_divide(i, n), n + i, substring('ab
 query expect_error(CAST_INVALID_INPUT)
 SELECT nullif(length(s), 1) / CAST(s AS INT) FROM t
 
--- 38 nines, rounded to 34 digits, have one digit too many; rows of other branches do not see this
+-- rounded to 34 digits, 38 nines have 39 digits, which is an error, but not for rows of other branches
 statement
 CREATE TEMP VIEW nines AS
 SELECT CAST(d AS DECIMAL(38, 0)) AS d, k

@@ -20,7 +20,7 @@ SELECT CAST(d AS STRING) AS a, count(*) FROM t GROUP BY 1
 query expect_fallback(casts of dates to strings are not supported)
 SELECT CAST(array(d) AS ARRAY<STRING>)[0] AS a, count(*) FROM t GROUP BY 1
 
--- Dates in the plan: the JSON of the plan has the year 0 as 0001, and the days that the hybrid calendar lacks as 1582-10-15.
+-- Date literals: the JSON of the plan prints the year 0 as 0001, and days that the hybrid calendar lacks as 1582-10-15.
 query
 SELECT id FROM t WHERE d = DATE'0000-01-01' OR d = DATE'1582-10-10' OR d < DATE'-0044-03-15'
 

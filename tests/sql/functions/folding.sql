@@ -87,7 +87,7 @@ SELECT date_trunc('xx', CAST(s AS TIMESTAMP)) AS a FROM (SELECT concat('a', i) A
 query
 SELECT elt(1, s, CAST(CAST(s AS INT) AS STRING)) AS a FROM (SELECT concat('a', i) AS s FROM t)
 
--- the start of locate decides a row even if it is NULL
+-- if the start of locate is NULL, the result is 0, even if another argument is NULL
 query
 SELECT locate('a', 'abc', CAST(NULL AS INT)) AS x, locate('a', s, CAST(NULL AS INT)) AS y, locate(CAST(NULL AS STRING), s, CAST(NULL AS INT)) AS z,
   locate(CAST(NULL AS STRING), 'abc', 1) AS n

@@ -87,7 +87,7 @@ SELECT id, conv(n, 10, 16) FROM t
 query
 SELECT id, array_join(split(s, ','), ';'), size(split(s, ',')), array_contains(split(s, ','), 'b'), sort_array(split(s, ',')) FROM t
 
--- unpaired surrogates are question marks
+-- unpaired surrogates become question marks
 query
 SELECT hex('\uD83D'), hex('a\uDE00b'), hex('\uDE00\uD83D'), hex('\uD83D\uD83D\uDE00'), hex('\UFFFFFFFF'), hex('\U00110000'), '\uD83D' = '?'
   FROM t

@@ -36,6 +36,6 @@ SELECT a.k, b.n, c.z, d.x FROM a JOIN b ON a.q = b.q JOIN c ON a.k = c.k JOIN d 
 query
 SELECT a.k, b.n, c.z, d.x FROM a JOIN b ON a.q = b.q JOIN d ON d.q = b.q JOIN c ON a.k = c.k AND greatest(a.x, b.y, d.x) = coalesce(c.z, c.k)
 
--- a key that raises for rows of d that have no partner in b: x is 0 where q is 1
+-- a key that raises an error for a row of d without a match in b: x is 0 where q is 1
 query
 SELECT count(*) AS n FROM (SELECT * FROM b WHERE q > 1) b JOIN d ON b.q = d.q JOIN e ON 10 / d.x = e.y

@@ -144,7 +144,7 @@ SELECT l.k, r.k FROM l LEFT JOIN r ON l.k = r.k AND 10 / (v - 40) > 0
 query expect_error(DIVIDE_BY_ZERO)
 SELECT l.k, r.k FROM l LEFT JOIN r ON l.k = r.k AND 10 / (v - 10) > 0
 
--- conditions that a NULL of the other side does not reject
+-- conditions that can be true for rows without a match, so the outer join must remain
 statement
 CREATE TEMP VIEW scores AS
 SELECT * FROM VALUES (1, 0.9D, 'abc'), (2, DOUBLE('NaN'), 'xbc'), (3, NULL, NULL), (4, DOUBLE('NaN'), 'b') AS t(id, score, s)

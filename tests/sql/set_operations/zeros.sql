@@ -1,4 +1,4 @@
--- Filters that tell 0.0 from -0.0, above set operations, for which both are equal.
+-- Filters above set operations: the filters distinguish 0.0 from -0.0, the set operations do not.
 
 statement
 CREATE TEMP VIEW a AS SELECT * FROM VALUES (1, 0.0D), (2, NULL), (3, DOUBLE('NaN')), (4, 1.5D) AS t(k, x)

@@ -39,7 +39,7 @@ SELECT id, to_timestamp(s) AS a, CAST(s AS TIMESTAMP) AS b, unix_timestamp(s) AS
 query
 SELECT id, date_format(ts, 'yyyy-MM-dd HH:mm:ss') AS a, from_unixtime(unix_timestamp(ts)) AS b FROM t
 
--- with a pattern, a local time is read as UTC
+-- with a pattern, Spark reads a timestamp_ntz as UTC, not in the session's time zone
 query expect_fallback(as a timestamp with a pattern) context_declines(of a timestamp_ntz with a pattern is not supported)
 SELECT id, to_timestamp(x, 'yyyy') AS a, to_date(x, 'yyyy') AS b FROM (SELECT id, CAST(ts AS TIMESTAMP_NTZ) AS x FROM t)
 

@@ -22,7 +22,7 @@ Resolve = Callable[[ast.Expression], Expr]
 
 
 def grouping_sets(group_by: q.GroupBy, resolve: Resolve) -> KeysAndSets | None:
-    """The distinct keys in the order of Spark's grouping id, and the sets to group by; None for plain keys only.
+    """Return the distinct keys, in the order of the bits of Spark's grouping id, and the sets; None without grouping sets.
 
     In ``GROUP BY a, b GROUPING SETS ((b), (a))``, the keys before GROUPING SETS come first: a, b. In ``GROUP BY GROUPING
     SETS ((b), (a)), c``, the keys of the first element come first: b, a, c, although the sets are (b, c) and (a, c).

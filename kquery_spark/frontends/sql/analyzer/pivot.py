@@ -62,7 +62,7 @@ def pivoted(
         plan, columns = _aggregate_by_value_first(queries, relation.plan, groups, keys, values, aggregates)
     else:
         if any(_is_any_value(part) for item in node.aggregates for part, _ in ast_walk(item)):
-            raise Unsupported("any_value of other values than numbers and booleans in PIVOT is not supported")
+            raise Unsupported("any_value in PIVOT is only supported if all results are numbers or booleans")
         plan, columns = _aggregate_by_conditions(queries, relation.plan, groups, keys, values, aggregates)
     names = [v.name if len(aggregates) == 1 else f"{v.name}_{a.name}" for v in values for a in aggregates]
     scope = Scope(
@@ -76,9 +76,10 @@ def pivoted(
 
 
 def _is_any_value(node: Node) -> bool:
-    """Return whether a node is a call of any_value, which may return a NULL from the rows of other values.
+    """Return whether a node calls any_value without IGNORE NULLS.
 
-    Only in first and last, Spark ignores these NULLs; to the engine, any_value is another name of first.
+    In this plan, Spark computes each aggregate over all rows of a group, with NULL in the rows of other pivot values.
+    first and last ignore these NULLs in Spark, but any_value can return one. The engine replaces any_value by first.
     """
     return isinstance(node, ast.Call) and node.name[-1].lower() == "any_value" and node.nulls != "IGNORE"
 

@@ -70,7 +70,7 @@ class QueryAnalyzer:
     def __init__(self, sql: str, catalog: Catalog, facts: SessionFacts) -> None:
         self.sql = sql
         self.catalog = catalog
-        # One reading of the clock for the whole query, so that all calls of current_timestamp() return the same value.
+        # The clock is read once per query, so that all calls of current_timestamp() return the same value.
         now = int(dt.datetime.now(dt.timezone.utc).timestamp() * 1_000_000)
         self.facts = facts = facts if facts.now_micros is not None else replace(facts, now_micros=now)
         self.convert = Conversions(facts)
@@ -79,7 +79,7 @@ class QueryAnalyzer:
         self.generators = GeneratorAnalyzer(self)
         self._ctes: _CommonTables = {}
         self._uses_of_ctes = 0
-        self._used_once: set[int] = set()  # the ids of the tables of WITH that are not deterministic
+        self._used_once: set[int] = set()  # ids of the nondeterministic tables of WITH that were used
         self._subqueries: dict[int, AnalyzedSubquery] = {}
 
     def fail(self, message: str, node: Node | None = None) -> NoReturn:
@@ -119,17 +119,12 @@ class QueryAnalyzer:
         try:
             if entry.may_recur and is_recursive(self, table):
                 relation = self._recursive(table)
+                self._check_uses(table, relation)
                 return ResolvedRelation(relation.plan, relation.scope.renamed((table.name,)))
             relation = self.query(table.query, None)
         finally:
             self._ctes = saved
-        if not all(map(is_deterministic, _expressions(relation.plan))):
-            # Spark computes the rows once for all uses, but here each use is a copy, with other rows.
-            if id(table) in self._used_once:
-                raise Unsupported(
-                    f"several uses of {table.name}, which is not deterministic, are not supported"
-                )
-            self._used_once.add(id(table))
+        self._check_uses(table, relation)
         if table.columns and len(table.columns) != len(relation.scope.visible):
             self.fail(
                 f"[ASSIGNMENT_ARITY_MISMATCH] {table.name} has {len(relation.scope.visible)} column(s), "
@@ -137,6 +132,17 @@ class QueryAnalyzer:
                 table,
             )
         return ResolvedRelation(relation.plan, relation.scope.renamed((table.name,), table.columns or None))
+
+    def _check_uses(self, table: q.CommonTable, relation: ResolvedRelation) -> None:
+        """Decline a second use of a nondeterministic table of WITH.
+
+        Spark computes the rows once for all uses. Here, each use is a copy, so the rows would differ.
+        """
+        if all(map(is_deterministic, _expressions(relation.plan))):
+            return
+        if id(table) in self._used_once:
+            raise Unsupported(f"several uses of {table.name}, which is not deterministic, are not supported")
+        self._used_once.add(id(table))
 
     def _recursive(self, table: q.CommonTable) -> ResolvedRelation:
         """Return a table of WITH RECURSIVE that reads itself; its query may have a WITH clause, too."""

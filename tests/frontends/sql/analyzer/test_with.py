@@ -1,4 +1,4 @@
-"""Tables of WITH whose rows depend on when they are computed."""
+"""Tables of WITH that are not deterministic: each computation returns other rows."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ def context() -> kq.ExecutionContext:
         f"{TABLE}, d AS (SELECT * FROM c) SELECT * FROM d UNION ALL SELECT * FROM d",
         f"{TABLE} SELECT * FROM c WHERE r IN (SELECT r FROM c)",
         "WITH c AS (SELECT id FROM t WHERE id IN (SELECT number(id) FROM t)) SELECT * FROM c UNION ALL SELECT * FROM c",
+        "WITH RECURSIVE c AS (SELECT id AS n, number(id) AS r FROM t UNION ALL SELECT n + 1, number(n) FROM c WHERE n < 3)"
+        " SELECT count(*) FROM c AS a JOIN c AS b ON a.n = b.n",
     ],
 )
 def test_several_uses_of_rows_that_are_not_deterministic_are_declined(

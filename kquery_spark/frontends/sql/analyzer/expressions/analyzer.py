@@ -31,7 +31,10 @@ from kquery_spark.types import names as t
 
 @dataclass(frozen=True)
 class AnalyzedSubquery:
-    """A subquery's node, its relation, and the outer row with the columns that it reads."""
+    """An analyzed subquery: its relation, and the outer row with the columns that it reads.
+
+    node: the syntax tree. It is stored so that its id, the key of ``ExpressionAnalyzer.subqueries``, is not reused.
+    """
 
     node: Query
     relation: ResolvedRelation
@@ -46,9 +49,9 @@ class ExpressionAnalyzer:
     take precedence over those of ``scope`` (the select list's names in ORDER BY and HAVING). allows_aggregates,
     allows_windows: whether aggregates and window functions are allowed. plans: the plans that produce the scope's columns,
     so that a column of a DataFrame can be resolved by its lineage. time_windows: the columns for calls of ``window`` and
-    ``session_window``. subqueries: the latest analysis of each subquery, by the id of its node. reuses_subqueries: whether
-    to read them instead of analyzing a subquery again, for names and types. Otherwise, each level of nested subqueries
-    would multiply the time.
+    ``session_window``. subqueries: the latest analysis of each subquery, by the id of its node. reuses_subqueries: True to
+    reuse these analyses, which is enough to derive names and types. Analyzing a subquery again would take exponential
+    time for nested subqueries.
     """
 
     sql: str

@@ -45,7 +45,7 @@ def in_list(analyzer: ExpressionAnalyzer, node: ast.InList) -> Expr:
 
 def _contains(analyzer: ExpressionAnalyzer, operand: Expr, items: Sequence[Expr]) -> Expr:
     if not items:
-        # Spark's spark.sql.legacy.nullInEmptyListBehavior: NULL IN () is false in ANSI mode, and NULL otherwise.
+        # Default of spark.sql.legacy.nullInEmptyListBehavior: NULL IN () is false in ANSI mode, else NULL.
         false = Literal(False, t.BOOL)
         if not analyzer.facts.ansi:
             return Case(((analyzer.call("isnotnull", operand), false),), Literal(None, t.BOOL))

@@ -13,7 +13,7 @@ def session_value(analyzer: ExpressionAnalyzer, form: SessionValue) -> Expr:
     facts = analyzer.facts
     if form.clock is None:
         return Literal(facts.time_zone, t.STRING)
-    assert facts.now_micros is not None, "QueryAnalyzer sets it"
+    assert facts.now_micros is not None, "QueryAnalyzer sets now_micros"
     now = Literal(facts.now_micros, t.timestamp(facts.time_zone))
     if form.clock is Clock.TIMESTAMP:
         return now
