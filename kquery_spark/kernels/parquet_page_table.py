@@ -1,7 +1,7 @@
 """The columns of the page table that ``loops/parquet_pages.py`` writes, and the numbers of Parquet's enums in it.
 
-A table may hold the pages of a column in several adjacent row groups. Each row group has a dictionary of its own. The
-dictionaries are concatenated, and ``FIRST_ENTRY`` says where the dictionary of a page begins: with dictionaries of 3 and 4
+A table may hold the pages of a column in several row groups. Each row group has its own dictionary. The dictionaries are
+concatenated, and ``FIRST_ENTRY`` is the position at which the dictionary of a page begins: with dictionaries of 3 and 4
 values, index 2 of a page of the second row group is value 5.
 
 The loops and their callers share these constants. So this module does not import numba, which may not be installed. The

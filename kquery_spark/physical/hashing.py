@@ -90,8 +90,8 @@ def spill_partition_ids(
 ) -> npt.NDArray[np.int64]:
     """Return the partition of each row, from 0 to ``count - 1``, independently of ``partition_ids`` and of other levels.
 
-    The hash is mixed once more with a constant of the level. Otherwise the rows of a task would have few partitions or only
-    one: after an exchange into 256 tasks, the hashes of all rows in task 7 are 7 modulo 256.
+    The hash is mixed once more with a constant of the level. Otherwise the rows of a task would fall into one partition or a
+    few: after an exchange into 256 tasks, the hashes of all rows in task 7 are 7 modulo 256.
     """
     constant = np.uint64((level + 1) * int(_SEED) % 2**64)
     return _partitions(mix(_row_hashes(keys, num_rows) + constant), count)

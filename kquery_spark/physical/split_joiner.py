@@ -1,21 +1,24 @@
 """Decides which adjacent splits a scan reads together.
 
-The Python calls for a row group take as long as decoding its columns if it has some 100,000 rows. The threads of a process
-also wait for each other in these calls. So small row groups are joined, and the loops take the pages of all of them in one
-call (see docs/parquet-reader.md).
+The Python calls for a row group take as long as decoding the columns of about 100,000 rows, and they hold the interpreter
+lock, so the threads of a process wait for each other. Therefore small row groups are joined, and each loop takes the pages
+of all of them in one call (see docs/parquet-reader.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, takewhile
 
 from kquery_spark.physical.split_columns import SplitColumns
+from kquery_spark.run_control import needs_small_batches
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.dictionary_column import MAX_DICTIONARY_VALUES
 from kquery_spark.types.batch import Batch
 
-_BATCHES = 4  # joined splits have at most this many times the rows of a batch
+_MAX_BATCHES = 4  # joined splits have at most this many times the rows of a batch
 _MAX_BYTES = 64 << 20  # of their decoded values
+_MAX_SPLITS = 1024
 
 
 class SplitJoiner:
@@ -28,36 +31,56 @@ class SplitJoiner:
     def __init__(self, source: Source, columns: Sequence[str], row_bytes: int, batch_rows: int) -> None:
         self._source = source
         self._columns = columns
-        self._max_rows = _BATCHES * batch_rows
-        # It starts with one and doubles, so that a query with a LIMIT reads little more than it needs.
+        self._max_rows = batch_rows if needs_small_batches() else _MAX_BATCHES * batch_rows
+        # It starts with one and doubles after each join, so that a query with a LIMIT reads little more than it needs.
         self._max_splits = 1
         self._row_bytes: float = row_bytes
         self._largest_dictionary = 0  # the number of values in the dictionary of a single split
 
-    def join(self, first: Split, others: Sequence[Split], is_whole: Callable[[Split], bool]) -> Split:
-        """Join a split with the first of the splits that follow. is_whole: whether all rows of a split must be read."""
-        together = [first, *self._candidates(first, others[: self._max_splits - 1], is_whole)]
-        self._max_splits *= 2
-        return self._source.join(together, self._columns) if len(together) > 1 else first
+    def join(
+        self, splits: Sequence[Split], at: int, reads_all_rows: Callable[[Split], bool]
+    ) -> tuple[Split, int]:
+        """Join the split at a position with those after it. Returns the joined split, and of how many splits it consists.
 
-    def _candidates(
-        self, first: Split, others: Sequence[Split], is_whole: Callable[[Split], bool]
-    ) -> Iterator[Split]:
-        rows, nbytes, values = first.rows, first.nbytes, self._largest_dictionary
-        for split in others:
+        reads_all_rows: whether all rows of a split must be read; otherwise, it is not joined. It is called for splits that
+        the source can join, and at most twice for each, because it takes longer than all other checks.
+        """
+        first = splits[at]
+        if self._max_splits == 1:
+            self._max_splits = 2
+            return first, 1
+        candidates = list(self._candidates(splits, at))
+        joined = self._source.join(candidates, self._columns)
+        if joined is first:
+            return first, 1
+        others = candidates[1 : len(joined.pieces)]
+        count = 1 + sum(1 for _ in takewhile(reads_all_rows, others))
+        if count <= len(others):
+            joined = self._source.join(candidates[:count], self._columns)
+        if count > 1:
+            self._max_splits = min(2 * self._max_splits, _MAX_SPLITS)
+        return joined, count
+
+    def _candidates(self, splits: Sequence[Split], at: int) -> Iterator[Split]:
+        """Yield the split at a position, and those after it, up to the limits of joined splits."""
+        first = splits[at]
+        rows = nbytes = values = 0
+        for split in islice(splits, at, at + self._max_splits):
             rows, nbytes, values = rows + split.rows, nbytes + split.nbytes, values + self._largest_dictionary
             is_large = rows > self._max_rows or max(nbytes, rows * self._row_bytes) > _MAX_BYTES
             # joined dictionaries of conditions have indices of 16 bits
-            if is_large or values > MAX_DICTIONARY_VALUES or not is_whole(split):
+            if split is not first and (
+                split.file != first.file or is_large or values > MAX_DICTIONARY_VALUES
+            ):
                 return
             yield split
 
     def observe_batch(self, batch: Batch) -> None:
-        """Take account of the size of all rows of a split."""
+        """Record the bytes per row of a batch that has all rows of a split."""
         self._observe(sum(column.nbytes for column in batch.columns), batch.num_rows)
 
     def observe(self, split: Split, read: SplitColumns) -> None:
-        """Take account of the dictionaries and of the size of the columns that were read of a split."""
+        """Record the bytes per row and the dictionary sizes of a split whose rows were filtered."""
         self._observe(read.decoded_bytes, split.rows)
         values = read.largest_dictionary // len(split.pieces)
         self._largest_dictionary = max(self._largest_dictionary, values)

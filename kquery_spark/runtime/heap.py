@@ -14,29 +14,29 @@ from functools import cache, lru_cache
 # Parameters of mallopt(3): M_TRIM_THRESHOLD (free memory to keep at the top of the heap), M_TOP_PAD (memory to request at
 # once) and M_MMAP_THRESHOLD (the size from which blocks are allocated outside of the heap).
 _TRIM, _PAD, _MAP = -1, -2, -3
-_OF_WORKER = ((_TRIM, 256 << 20), (_PAD, 16 << 20), (_MAP, 64 << 20))
+_WORKER_OPTIONS = ((_TRIM, 256 << 20), (_PAD, 16 << 20), (_MAP, 32 << 20))
 # The C library itself uses these thresholds from the moment when a program has freed a block of 32 MiB.
-_OF_USER_PROCESS = ((_TRIM, 64 << 20), (_MAP, 32 << 20))
+_USER_PROCESS_OPTIONS = ((_TRIM, 64 << 20), (_MAP, 32 << 20))
 _HEAP_BUDGET_DIVISOR = 8  # with a small memory budget, an eighth of it may remain in the heap as freed memory
 
 
 @cache
 def tune_worker_heap() -> None:
     """Let a worker, which only runs tasks, keep freed memory."""
-    _set(_OF_WORKER)
+    _set(_WORKER_OPTIONS)
 
 
 @cache
 def tune_user_heap() -> None:
     """Let a process of the user keep up to 64 MiB of freed memory."""
-    _set(_OF_USER_PROCESS)
+    _set(_USER_PROCESS_OPTIONS)
 
 
 @lru_cache(maxsize=1)  # sets the options only if the budget has changed since the last task
 def fit_worker_heap(memory_bytes: int) -> None:
     """Limit the freed memory that stays in the heap to a share of the task's memory budget."""
     share = memory_bytes // _HEAP_BUDGET_DIVISOR
-    _set((option, min(nbytes, max(1 << 20, share))) for option, nbytes in _OF_WORKER)
+    _set((option, min(nbytes, max(1 << 20, share))) for option, nbytes in _WORKER_OPTIONS)
 
 
 def _set(options: Iterable[tuple[int, int]]) -> None:

@@ -83,8 +83,9 @@ class Source(ABC):
     A custom source is a frozen dataclass of plain values, so that it can be sent to workers (after
     ``stages.serialization.register_serializable``); it opens files in ``read``. Its schema uses Spark's types: string rather
     than large_string, timestamps in microseconds, no unsigned integers. ``read`` is called once per split, or once per
-    piece if the source is ``divisible``. A ``columnar`` source may be read again for further columns and must then return
-    batches of the same lengths. Return ``ranges`` only if they are certain, because splits are pruned by them.
+    piece if the source is ``divisible`` (once for all pieces that ``join`` combines). A ``columnar`` source may be read
+    again for further columns and must then return batches of the same lengths. Return ``ranges`` only if they are certain,
+    because splits are pruned by them.
 
     divisible: the pieces of a split can be read one at a time.
     columnar: reading fewer columns costs less.
@@ -156,7 +157,7 @@ class Source(ABC):
         return splits[0]
 
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
-        """Read some rows of a split of one piece, given by position in rising order."""
+        """Read some rows of a split of one piece, or of a joined split, by their positions in rising order."""
         (batch,) = self.read(split, columns)
         return pick(batch, rows)
 
@@ -180,7 +181,7 @@ class Source(ABC):
     def dictionary_column(
         self, split: Split, column: str, rows: Int64s | None = None
     ) -> DictionaryColumn | None:
-        """Return a column of a split of one piece as a dictionary and indices.
+        """Return a column of a split of one piece, or of a joined split, as a dictionary and indices.
 
         None if the column is not stored with a dictionary, or if reading ``rows`` alone is cheaper.
         """

@@ -147,7 +147,7 @@ class InputFile:
     def read_ranges(self, ranges: Sequence[ByteRange]) -> npt.NDArray[np.uint8]:
         """Read ranges of the planned version into one array, one range after the other. Raises the errors of ``read_at``.
 
-        A local file is read without a copy per range, and its version is checked once.
+        The ranges of a local file are read directly into the array, and its version is checked once, after the last one.
         """
         total = sum(part.size for part in ranges)
         if self._descriptor is None or total > _MAX_UNCHECKED_BYTES or min(map(min, ranges)) < 0:

@@ -74,7 +74,7 @@ class Stage:
 class StageGraph:
     """Stages in topological order: each comes after the stages that it reads, and the last one returns the result.
 
-    gathered: the expected bytes that the last stage reads, from files and from other stages.
+    result_input_bytes: the expected bytes that the last stage reads, from files and from other stages.
     """
 
     stages: tuple[Stage, ...]

@@ -40,7 +40,7 @@ def table() -> pa.Table:
 
 @pytest.fixture(autouse=True)
 def single_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split_joiner, "_BATCHES", 0)
+    monkeypatch.setattr(split_joiner, "_MAX_BATCHES", 0)
 
 
 @pytest.fixture

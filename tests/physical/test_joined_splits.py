@@ -115,7 +115,7 @@ def test_the_rows_and_their_order_are_those_of_single_row_groups(
     joined = rows_of(plan)
     assert reads == [1, 2, 4, 8, 5]
     reads.clear()
-    monkeypatch.setattr(split_joiner, "_BATCHES", 0)
+    monkeypatch.setattr(split_joiner, "_MAX_BATCHES", 0)
     assert joined.equals(rows_of(plan))
     assert reads == [1] * GROUPS
     assert filters or joined.equals(table)
@@ -202,27 +202,47 @@ def test_long_strings_are_joined_by_the_bytes_of_their_values(tmp_path: Path, re
 
 def test_the_rows_of_joined_splits_follow_the_rows_of_a_batch(path: Path, reads: list[int]) -> None:
     plan = scan(parquet_source([str(path)]))
-    batch_rows = 3 * GROUP_ROWS // split_joiner._BATCHES
+    batch_rows = 3 * GROUP_ROWS // split_joiner._MAX_BATCHES
     list(plan.execute(TaskContext(config=EngineConfig(batch_rows=batch_rows))))
     assert max(reads) == 3
 
 
-def test_dictionaries_that_together_exceed_16_bits_are_not_joined(tmp_path: Path, reads: list[int]) -> None:
-    random = np.random.default_rng(2)
+def test_dictionaries_of_joined_splits_have_at_most_16_bits_together(
+    tmp_path: Path, reads: list[int]
+) -> None:
     values = MAX_DICTIONARY_VALUES // 5
-    k = random.integers(0, values, 20 * 40 * values)
+    group_rows = 40 * values
+    k = np.random.default_rng(2).integers(0, values, 10 * group_rows)
     pq.write_table(
         pa.table({"k": k}),
         tmp_path / "t.parquet",
-        row_group_size=40 * values,
+        row_group_size=group_rows,
         dictionary_pagesize_limit=1 << 23,
     )
-    source = parquet_source([str(tmp_path / "t.parquet")])
-    scan_rows, condition = 0, Call.of("eq", K, Literal(7, t.LONG))
-    for batch in scan(source, condition).execute(TaskContext()):
-        scan_rows += batch.num_rows
-    assert scan_rows == np.count_nonzero(k == 7)
-    assert max(reads) == 1  # 40 * 13,107 rows exceed the limit of rows
+    plan = scan(parquet_source([str(tmp_path / "t.parquet")]), Call.of("eq", K, Literal(7, t.LONG)))
+    task = TaskContext(config=EngineConfig(batch_rows=1 << 20))
+    assert sum(batch.num_rows for batch in plan.execute(task)) == np.count_nonzero(k == 7)
+    assert reads == [1, 2, 4, 3]
+
+
+def test_single_row_groups_of_many_files_are_looked_at_once(
+    table: pa.Table, tmp_path: Path, reads: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = 40
+    for number in range(files):
+        pq.write_table(table.slice(100 * number, 100), tmp_path / f"{number:02}.parquet")
+    calls: list[Split] = []
+    possible = scan_module._FilteringReader._rows_to_read
+
+    def recorded(self: scan_module._FilteringReader, split: Split) -> object:
+        calls.append(split)
+        return possible(self, split)
+
+    monkeypatch.setattr(scan_module._FilteringReader, "_rows_to_read", recorded)
+    rows = rows_of(scan(parquet_source([str(tmp_path)]), Call.of("isnotnull", K)))
+    assert rows.num_rows == 100 * files - table.column("k").slice(0, 100 * files).null_count
+    assert reads == [1] * files
+    assert len(calls) == files
 
 
 def test_progress_counts_every_row_group(path: Path) -> None:

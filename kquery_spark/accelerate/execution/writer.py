@@ -62,8 +62,9 @@ class WriteSource:
         In such a write, Spark deletes the files of the directory before the engine's tasks would read them. Without the
         engine, Spark may have shuffled the rows before that, or it fails, too. Either way the rows are those of Spark.
 
-        The writer belongs to ``original`` until a write begins, and then its settings are passed on to the engine's
-        DataFrame. Like Spark, which plans the query in each write, the engine so reads what was inserted since ``.write``.
+        The writer belongs to ``original`` until a write begins. Only then the engine's DataFrame is built, and the settings
+        are applied to its writer. So the write includes rows that were inserted after ``.write``, as in Spark, which plans
+        the query again for each write.
         """
         return InterceptedWriter(self.original, partial(_write, self))
 

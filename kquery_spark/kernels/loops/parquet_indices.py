@@ -1,8 +1,9 @@
 """Decodes the dictionary indices of the chunks of a column, and finds the rows whose index is selected.
 
 The indices have at most 16 bits, and the index after the last dictionary entry stands for NULL. For the dictionary
-['a', 'b'] and the rows 'b', NULL, 'a' the indices are 1, 2, 0. The indices of a page count from the first entry of its own
-row group (``FIRST_ENTRY`` of ``parquet_page_table.py``), and the results from that of the first row group.
+['a', 'b'] and the rows 'b', NULL, 'a' the indices are 1, 2, 0. With several row groups, the dictionaries are concatenated. A
+page stores indices into the dictionary of its own row group, and the functions add its ``FIRST_ENTRY``
+(``parquet_page_table.py``), so their results are indices into the concatenated dictionaries.
 
 Each function over a chunk takes its decompressed bytes and the table of its data pages, and returns -1 for malformed pages.
 The caller then lets pyarrow read the chunk, which reports the damage.
@@ -201,7 +202,7 @@ def filter_chunk(data: Any, pages: Any, has_levels: Any, selected: Any, out: Any
     if not are_stored(data, pages) or not have_entries(pages, int64(len(selected) - 1)):
         return int64(-1)
     entries = uint16(len(selected) - 1)
-    states = np.full(1 << 16, _PAST_THE_END, np.uint8)  # of the indices of one row group
+    states = np.full(1 << 16, _PAST_THE_END, np.uint8)  # by index in the page's own dictionary
     state_first, state_entries = int64(0), int64(0)
     longest = largest_number(pages, VALUES)
     page_flags, packed = np.empty(longest, np.uint8), np.zeros(longest + 1, np.uint16)

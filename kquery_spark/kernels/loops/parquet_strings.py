@@ -173,14 +173,13 @@ def _append(
 
 
 @numba.njit
-def _initial_buffer_bytes(pages: Any, dictionary: Any, entries: Any, is_selected: Any, rows: Any) -> Any:
+def _initial_buffer_bytes(pages: Any, entry_bytes: Any, is_selected: Any, rows: Any) -> Any:
     """Return the initial size of the output buffer: the estimated bytes of the strings plus a quarter, within limits.
 
     A plain page counts as its own size, and a page of indices as the average size of a dictionary entry for each value. The
-    sum is scaled by the share of selected rows. entries: the number of entries of the dictionary.
+    sum is scaled by the share of selected rows. entry_bytes: the average size.
     """
     total, count = int64(0), int64(1)
-    entry_bytes = len(dictionary) // entries if entries else int64(0)
     for page in range(len(pages)):
         values = pages[page, VALUES]
         total += pages[page, RAW_SIZE] if pages[page, ENCODING] == PLAIN else entry_bytes * values
@@ -223,7 +222,10 @@ def decode_strings(
     is_sound, entries = _dictionary_positions(dictionary, dictionary_pages)
     if not is_sound or not have_entries(pages, len(entries)):
         return int64(-1), np.empty(0, np.uint8)
-    out = np.empty(_initial_buffer_bytes(pages, dictionary, len(entries), is_selected, rows), np.uint8)
+    entry_bytes = int64(0)
+    if len(entries):
+        entry_bytes = dictionary_pages[:, SIZE].sum() // len(entries)
+    out = np.empty(_initial_buffer_bytes(pages, entry_bytes, is_selected, rows), np.uint8)
     first, low, nulls, total = int64(0), int64(0), int64(0), int64(0)
     offsets[0] = 0
     for number in range(len(pages)):

@@ -266,11 +266,11 @@ def decode_values(
     """Decode the fixed-width values, or the dictionary indices, of a chunk; returns the number of NULLs, or -1.
 
     data, pages: the decompressed bytes and the table of the data pages. dictionary, entries: the bytes of the concatenated
-    dictionaries and the number of their values. width: the bytes of a value, 1, 4, 8, or 16; 0 for 32-bit dictionary
-    indices, which only the pages of a single row group can have. has_levels: whether
-    the column can be NULL. is_selected: whether ``rows``, positions in rising order, are read instead of all rows. valid:
-    receives a flag for each row if the column can be NULL. out: receives the values, zero for NULL. Returns -1 for malformed
-    pages and other encodings.
+    dictionaries and the number of their values. width: the bytes of a value, 1, 4, 8, or 16; 0 to write the 32-bit
+    dictionary indices themselves, which is possible for a single row group only. has_levels: whether the column can be NULL.
+    is_selected: whether ``rows``, positions in rising order, are read instead of all rows. valid: receives a flag for each
+    row if the column can be NULL. out: receives the values, zero for NULL. Returns -1 for malformed pages and other
+    encodings.
     """
     if not are_stored(data, pages) or not have_entries(pages, entries) or entries * width > len(dictionary):
         return int64(-1)

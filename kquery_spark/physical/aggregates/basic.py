@@ -115,9 +115,9 @@ class Sum(Accumulator):
 
 
 def _low_words(total: Vector) -> tuple[pa.Array, pa.Array | None]:
-    """Return the lower 64 bits of 128-bit sums, and the mask of sums that they equal (None: all sums).
+    """Return the lower 64 bits of the sums, and a mask: True where a sum fits into 64 bits (None: all of them fit).
 
-    A narrow vector has only such sums. A wide one may have only such sums, too: -2^63 is never narrow.
+    All sums of a narrow vector fit. A wide vector can also consist of sums that fit, because -2^63 is never narrow.
     """
     if total.is_narrow:
         return total.data, None
@@ -151,8 +151,8 @@ def _interval_sums(total: Vector, dtype: pa.DataType) -> pa.Array:
 def _rounded_quotients(values: Int64s, divisors: Int64s) -> Int64s:
     """Return integer quotients, rounded half away from zero. The divisors are positive; values can be -2^63.
 
-    ``np.divmod`` rounds down, so -7 / 2 is -4 and a rest of 1. A rest of half of the divisor is rounded up for positive
-    values only: -3.5 becomes -4, and 3.5 becomes 4.
+    ``np.divmod`` rounds down, so -7 / 2 is -4 with a remainder of 1. If the remainder is half of the divisor, the quotient
+    is increased for positive values only: -3.5 becomes -4, and 3.5 becomes 4.
     """
     quotients, rests = np.divmod(values, divisors)
     missing = divisors - rests

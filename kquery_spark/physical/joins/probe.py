@@ -149,10 +149,8 @@ class Probe:
         if self._one_sided and self.marks is None:
             yield self._one_side(batch, matched)
         if self._keep_probe and not matched.all():
-            build_rows_at_end = np.flatnonzero(~matched)
-            yield self._gather(
-                batch, Matches(build_rows_at_end, np.full(len(build_rows_at_end), -1, np.int64))
-            )
+            unmatched = np.flatnonzero(~matched)
+            yield self._gather(batch, Matches(unmatched, np.full(len(unmatched), -1, np.int64)))
 
     def _gather(self, batch: Batch, pairs: Matches) -> Batch:
         """Gather the columns of pairs from both sides. The row number -1 stands for a row of NULLs."""

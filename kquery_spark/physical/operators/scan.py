@@ -11,8 +11,8 @@ For each split of a columnar source, the reader takes these steps, and each step
    instead, unless it depends on the other rows that it sees, as that of a top-k does.
 5. The other columns are decoded for the surviving rows.
 
-Adjacent splits with few rows, such as the row groups of most writers, are joined between steps 1 and 2 and take the other
-steps together.
+If step 1 excludes no row of several consecutive small splits, such as the row groups of most writers, these splits are
+joined and take the other steps as one split (``split_joiner.py``).
 """
 
 from __future__ import annotations
@@ -201,22 +201,20 @@ class _FilteringReader:
         """
         at = 0
         while at < len(splits):
-            split = splits[at]
+            split, count = splits[at], 1
             rows = self._rows_to_read(split)
-            at += 1
             if rows is None and not any(f.is_on and f.tightens for f in self._runtime):
-                joined = self._joiner.join(split, splits[at:], lambda s: self._rows_to_read(s) is None)
-                at += len(joined.pieces) - len(split.pieces)
-                split = joined
+                split, count = self._joiner.join(splits, at, lambda s: self._rows_to_read(s) is None)
+            at += count
             yield split, rows
 
     def _rows_to_read(self, split: Split) -> Int64s | None:
-        """Take step 1: return the rows of a split that statistics do not exclude; None for all rows."""
+        """Return the rows of a split that statistics do not exclude (step 1); None for all rows."""
         conditions, runtime = self._conditions_of(split), [f for f in self._runtime if f.is_on]
         return self._possible_rows(split, conditions, runtime) if conditions.terms or runtime else None
 
     def _read(self, split: Split, rows: Int64s | None) -> Iterator[Batch]:
-        """Yield the batches of one split. rows: those that statistics do not exclude."""
+        """Yield the batches of one split. rows: the result of ``_rows_to_read``."""
         runtime = [f for f in self._runtime if f.is_on]
         conditions = self._conditions_of(split)
         reserve_rows(split.rows)

@@ -1,4 +1,4 @@
-"""Reads a flat column of adjacent row groups with compiled loops, from the bytes of its chunks to an Arrow array.
+"""Reads a flat column of row groups with compiled loops, from the bytes of its chunks to an Arrow array.
 
     bytes of the column chunks
       |  page_table          writes a row of integers for each page header
@@ -110,9 +110,10 @@ class _Pages(NamedTuple):
 
 
 class ColumnReader:
-    """Decodes a column of adjacent row groups.
+    """Decodes a column of one or more row groups of a file.
 
-    chunks: its chunks, of the same ``kind``. data: their bytes as stored in the file, one chunk after the other.
+    chunks: the column's chunks in the order of the rows, all of the same ``kind``. data: their bytes as stored in the file,
+    one chunk after the other.
     """
 
     def __init__(self, chunks: Sequence[FlatChunk], kernels: ModuleType, data: Bytes) -> None:
@@ -323,8 +324,9 @@ class ColumnReader:
     def _dictionary_array(self, rows: Int64s | None) -> pa.Array | None:
         """Decode the indices and combine them with the dictionary's strings.
 
-        The dictionaries of several chunks have strings in common. They become one dictionary, and each index is replaced by
-        that of its string in the common dictionary, as if the indices of the strings were the values of a column.
+        The dictionaries of several chunks usually have strings in common. ``dictionary_encode`` removes the duplicates and
+        returns, for each string of the concatenated dictionaries, its index in the common dictionary. ``decode_values`` then
+        treats these new indices as a dictionary of integers: it replaces each stored index by the new one.
         """
         strings = self._dictionary_strings
         if strings is None:

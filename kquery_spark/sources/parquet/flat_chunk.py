@@ -78,12 +78,12 @@ class ValueLayout(NamedTuple):
 INDICES = ValueLayout(pa.int32(), 4)
 """The layout of dictionary indices: width 0 makes ``decode_values`` write the indices."""
 MAPPED_INDICES = ValueLayout(pa.int32(), 4, AS_IN_ARROW, 4)
-"""The layout of dictionary indices that ``decode_values`` replaces by other indices, as if these were the dictionary."""
+"""The layout of dictionary indices that ``decode_values`` maps to other indices, with the map as its dictionary."""
 
 
 @dataclass(frozen=True)
 class FlatChunk:
-    """A flat column of one row group.
+    """A flat column of one row group, or of several row groups that ``join_chunks`` describes as one.
 
     byte_range: the position of the chunk in its file. raw_size: bytes of its pages after decompression, headers included.
     dtype: the Arrow type to return, a dictionary type for strings that are read as indices. layout: how the values are
@@ -178,7 +178,7 @@ def flat_chunk(
 
 
 def join_chunks(chunks: Sequence[FlatChunk]) -> FlatChunk:
-    """Describe adjacent chunks of a column, which have the same kind, as one chunk."""
+    """Describe chunks of a column that have the same kind as one chunk. Of its byte range, only the size is meaningful."""
     first = chunks[0]
     if len(chunks) == 1:
         return first

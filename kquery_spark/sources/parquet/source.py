@@ -9,8 +9,8 @@ A column is read by one of three readers, tried in this order in ``read_rows``:
 ``read`` returns all rows. It skips the first reader, and uses the second one for chunks that it decodes faster than pyarrow,
 and for joined row groups.
 
-The loops read several small row groups together (``join``), because the calls for a row group take as long as decoding some
-10,000 values. If the loops then find that they cannot read a column, its row groups are read one by one.
+The loops read several small row groups together (``join``), because the Python calls for a row group can take as long as
+decoding it. If the loops then find that they cannot read a column, pyarrow reads its row groups one by one.
 
 Low-cardinality strings stay dictionary-encoded.
 """
@@ -183,31 +183,26 @@ class ParquetSource(Source):
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """One batch."""
-        opened = open_file(self.files[split.file])
-        stored_columns = self._read_columns(opened, split.pieces, self._stored(opened, columns))
-        yield self._batch(opened, columns, stored_columns, _row_count(opened, split.pieces))
+        yield self._read_all_rows(split, columns, self._kernels())
 
-    def _read_columns(
-        self, opened: OpenFile, groups: Sequence[int], columns: Sequence[str]
-    ) -> dict[str, pa.ChunkedArray]:
+    def _read_all_rows(self, split: Split, columns: Sequence[str], kernels: ModuleType | None) -> Batch:
         """Read all rows of the columns: with compiled loops where they are faster, otherwise with pyarrow."""
-        faster = [c for c in columns if len(groups) > 1 or opened.loops_are_faster(groups[0], c)]
+        opened, groups = open_file(self.files[split.file]), split.pieces
+        stored = self._stored(opened, columns)
+        faster = [c for c in stored if len(groups) > 1 or opened.loops_are_faster(groups[0], c)]
         arrays = {
             name: pa.chunked_array([array])
-            for name, column in opened.column_readers(groups, faster, self._kernels()).items()
+            for name, column in opened.column_readers(groups, faster, kernels).items()
             if (array := column.read()) is not None
         }
-        rest = [c for c in columns if c not in arrays]
+        rest = [c for c in stored if c not in arrays]
         if rest:
             parts = self._parts(opened, rest)
-            tables = [opened.read(group, parts).columns for group in groups]
-            arrays |= {
-                name: pa.chunked_array(
-                    [chunk for column in columns for chunk in column.chunks], columns[0].type
-                )
-                for name, columns in zip(rest, zip(*tables, strict=True), strict=True)
-            }
-        return arrays
+            by_group = [opened.read(group, parts).columns for group in groups]
+            for name, of_groups in zip(rest, zip(*by_group, strict=True), strict=True):
+                chunks = [chunk for column in of_groups for chunk in column.chunks]
+                arrays[name] = pa.chunked_array(chunks, of_groups[0].type)
+        return self._batch(opened, columns, arrays, _row_count(opened, groups))
 
     def _kernels(self) -> ModuleType | None:
         """The compiled loops; None if they are not loaded or must not be used."""
@@ -233,7 +228,8 @@ class ParquetSource(Source):
         }
         rest = [c for c in columns if c not in pages and c not in arrays]
         if rest:
-            arrays |= zip(rest, pick(next(self.read(split, rest)), rows).columns, strict=True)
+            # The loops have already declined these columns.
+            arrays |= zip(rest, pick(self._read_all_rows(split, rest, None), rows).columns, strict=True)
         if pages:
             for page, data in zip(
                 pages.values(), opened.read_pages(group, list(pages.values())), strict=True

@@ -73,7 +73,7 @@ class InterceptedTableWriter(DataFrameWriterV2):
 
 
 class _JvmWriter:
-    """Spark's writer, as PySpark calls it. It checks the settings, which are recorded."""
+    """Stands in for Spark's JVM writer: passes settings to it, which checks them, records them, and intercepts writes."""
 
     def __init__(self, writer: Any, begin: Callable[[Write], Any], table: str | None = None) -> None:
         self._writer = writer

@@ -36,8 +36,8 @@ _HARMLESS = {
     "hadoop.rpc.socket.factory.class.default": _SOCKETS,
     "hadoop.rpc.socket.factory.class.ClientProtocol": _SOCKETS,
 }
-# _ANY: settings of all clusters. _FAILOVER: settings that all clusters with several name nodes share. _SERVICE:
-# settings of one such cluster; the name of its name service is appended.
+# _CLUSTER_SETTINGS: settings of all clusters. _FAILOVER: settings that all clusters with several name nodes
+# share. _SERVICE: settings of one such cluster; the name of its name service is appended.
 _CLUSTER_SETTINGS = ("dfs.client.use.datanode.hostname",)
 _FAILOVER = tuple(
     f"dfs.client.failover.{name}" for name in ("max.attempts", "sleep.base.millis", "sleep.max.millis")

@@ -22,11 +22,11 @@ _BATCHED = PythonEvalType.SQL_ARROW_BATCHED_UDF
 class StreamLayout:
     """Which parts a release writes besides offsets and commands.
 
-    settings: the settings precede functions that exchange Arrow; otherwise the worker gets them as an object. input_types:
-    the argument types follow the settings, for Arrow-optimized functions. profiled: a flag for profiling is written. named:
-    each argument has a name; tables_named: also those of functions that return rows. result_ids: an id follows each
-    function. counts_groups: each group of rows is a stream of its own after the number of its tables; otherwise each group
-    is a batch of a single stream.
+    settings: the settings precede functions that exchange Arrow; otherwise the worker gets them as an object.
+    writes_input_types: the argument types follow the settings, for Arrow-optimized functions. writes_profiling_flag: a flag
+    for profiling is written. named: each argument has a name; tables_named: also those of functions that return rows.
+    writes_result_ids: an id follows each function. counts_groups: each group of rows is a stream of its own after the number
+    of its tables; otherwise each group is a batch of a single stream.
     """
 
     settings: bool
