@@ -86,11 +86,11 @@ def test_errors_do_not_contain_credentials(monkeypatch):
 
 
 def test_the_cache_of_delete_files_has_a_limit_in_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr(position_deletes, "POSITIONS_CACHE", cache := LruCache(100))
+    monkeypatch.setattr(position_deletes, "POSITIONS_CACHE", cache := LruCache(400))
     for name in ("1", "2", "3"):
         path = write(tmp_path / f"{name}.parquet", ["a"] * 10, range(10))
         assert PositionDeletes("a", (path,)).positions().tolist() == list(range(10))
-        assert cache.nbytes == 80
+        assert cache.nbytes == 331
 
 
 @pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])

@@ -9,7 +9,11 @@ from tests.conftest import worker_environment
 JOB = """
 import sys
 from pyspark.sql import SparkSession
+import kquery_spark as kq
 from helper import TABLE
+
+events = []
+kq.on_query(events.append)
 
 spark = (
     SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.log.level", "OFF")
@@ -20,8 +24,7 @@ print("arguments", sys.argv[2:])
 print("rows", sorted(map(tuple, frame.collect())), frame.count())
 frame.write.parquet(sys.argv[1] + "/out")
 print("socket", spark.conf.get("spark.python.unix.domain.socket.enabled"))
-plan = frame.write._df._jdf.queryExecution().executedPlan().toString()
-print("engine", "MapInArrow" in plan)
+print("engine", [(event.action, event.place) for event in events if event.kind == "finished"])
 sys.exit(3)
 """
 
@@ -43,7 +46,7 @@ def test_a_job_runs_unchanged_and_its_exit_code_is_kept(tmp_path, tpch_dir):
     assert "arguments ['--flag', 'x y']" in done.stdout
     assert "rows [(0, 5), (1, 5), (2, 5), (3, 5), (4, 5)] 5" in done.stdout
     assert "socket true" in done.stdout
-    assert "engine True" in done.stdout
+    assert "engine [('collect', 'driver'), ('collect', 'driver'), ('write', 'tasks')]" in done.stdout
     assert list((tmp_path / "out").glob("*.parquet"))
 
 
