@@ -91,12 +91,12 @@ class RunControl:
                 self._stop = LimitReached, "bytes"
         self.check()
 
-    def count_split(self) -> None:
-        """Count a split, or a piece of one, that a scan has read."""
+    def count_splits(self, count: int) -> None:
+        """Count splits, or pieces of them, that a scan has read."""
         if self._within is not None:
-            self._within.count_split()
+            self._within.count_splits(count)
         with self._lock:
-            self.splits += 1
+            self.splits += count
 
     def reserve(self, nbytes: int) -> None:
         """Raise LimitReached if one allocation of this size is too large; counts nothing."""

@@ -10,7 +10,7 @@ from kquery_spark.expr import AggregateCall, Call, Cast, Expr, HigherOrder, Lite
 from kquery_spark.frontends.catalyst.versions import CAST, LOCAL_SETTINGS, all_changed_calls
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.logical import LogicalPlan
-from kquery_spark.logical.subqueries import walk_with_subqueries
+from kquery_spark.logical.subqueries import expressions_with_subqueries
 from kquery_spark.spark_bridge.session.bridge import Bridge
 from kquery_spark.spark_bridge.session.settings import SessionSettings, session_values
 
@@ -74,9 +74,8 @@ def check_session(bridge: Bridge, settings: SessionSettings, plan: LogicalPlan) 
 
 
 def _expressions(plan: LogicalPlan) -> Iterator[Expr]:
-    for node in walk_with_subqueries(plan):
-        for top in node.expressions:
-            yield from _with_lambda_bodies(top)
+    for top in expressions_with_subqueries(plan):
+        yield from _with_lambda_bodies(top)
 
 
 def _with_lambda_bodies(expr: Expr) -> Iterator[Expr]:

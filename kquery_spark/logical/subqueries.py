@@ -147,6 +147,11 @@ def walk_with_subqueries(plan: LogicalPlan) -> Iterator[LogicalPlan]:
                     yield from walk_with_subqueries(each.plan)
 
 
+def expressions_with_subqueries(plan: LogicalPlan) -> Iterator[Expr]:
+    """Yield the expressions of all nodes of ``walk_with_subqueries``."""
+    return (expr for node in walk_with_subqueries(plan) for expr in node.expressions)
+
+
 def transform_with_subqueries(plan: LogicalPlan, rule: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
     """Rewrite bottom-up like ``transform_plan``, including the plans of subqueries."""
 

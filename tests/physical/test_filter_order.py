@@ -12,12 +12,11 @@ import pytest
 
 from kquery_spark.errors import ExecutionError
 from kquery_spark.expr import Call, Column, Expr, Literal
-from kquery_spark.physical import split_joiner
+from kquery_spark.physical import filtering_reader, split_joiner
 from kquery_spark.physical.dynamic_filters.runtime_filter import MatchFilter, RuntimeFilter
 from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
 from kquery_spark.physical.joins.join_table import JoinTable
 from kquery_spark.physical.operators import ScanExec, TaskContext
-from kquery_spark.physical.operators import scan as scan_module
 from kquery_spark.physical.row_conditions import RowConditions
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.types import names as t
@@ -93,7 +92,7 @@ def test_the_order_does_not_change_the_rows(
     evaluated: list[int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(scan_module, "_EARLY_SHARE", early_share)
+    monkeypatch.setattr(filtering_reader, "_EARLY_SHARE", early_share)
     keys = [*range(0, ROWS, 100)]
     assert read(source, LESS, matching(keys)) == expected(table, set(keys))
     # the shares are unknown in the first row group

@@ -14,9 +14,8 @@ import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SourceError
 from kquery_spark.expr import Call, Column, Expr, InList, Literal
-from kquery_spark.physical import split_joiner
+from kquery_spark.physical import filtering_reader, split_joiner
 from kquery_spark.physical.operators import ScanExec, TaskContext
-from kquery_spark.physical.operators import scan as scan_module
 from kquery_spark.run_control import RunControl
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.dictionary_column import MAX_DICTIONARY_VALUES
@@ -61,13 +60,13 @@ def path(table: pa.Table, tmp_path: Path) -> Path:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of row groups of each read."""
     counts: list[int] = []
-    read = scan_module._FilteringReader._read
+    read = filtering_reader.FilteringReader._read
 
     def recorded(self: object, split: Split, rows: object) -> Iterator[Batch]:
         counts.append(len(split.pieces))
         return read(self, split, rows)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(scan_module._FilteringReader, "_read", recorded)
+    monkeypatch.setattr(filtering_reader.FilteringReader, "_read", recorded)
     return counts
 
 
@@ -232,13 +231,13 @@ def test_single_row_groups_of_many_files_are_looked_at_once(
     for number in range(files):
         pq.write_table(table.slice(100 * number, 100), tmp_path / f"{number:02}.parquet")
     calls: list[Split] = []
-    possible = scan_module._FilteringReader._rows_to_read
+    possible = filtering_reader.FilteringReader._rows_to_read
 
-    def recorded(self: scan_module._FilteringReader, split: Split) -> object:
+    def recorded(self: filtering_reader.FilteringReader, split: Split) -> object:
         calls.append(split)
         return possible(self, split)
 
-    monkeypatch.setattr(scan_module._FilteringReader, "_rows_to_read", recorded)
+    monkeypatch.setattr(filtering_reader.FilteringReader, "_rows_to_read", recorded)
     rows = rows_of(scan(parquet_source([str(tmp_path)]), Call.of("isnotnull", K)))
     assert rows.num_rows == 100 * files - table.column("k").slice(0, 100 * files).null_count
     assert reads == [1] * files

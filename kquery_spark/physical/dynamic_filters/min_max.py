@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -144,12 +144,9 @@ class GroupExtrema:
 class MinMaxFilter(RuntimeFilter):
     """Passes the rows that can change a state of a grouped MIN/MAX. Its columns are the key, then the arguments."""
 
-    known: GroupExtrema
+    tightens: ClassVar[bool] = True
 
-    @property
-    @override
-    def tightens(self) -> bool:
-        return True
+    known: GroupExtrema
 
     @property
     @override

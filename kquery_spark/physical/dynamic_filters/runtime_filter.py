@@ -18,6 +18,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,9 @@ class RuntimeFilter(ABC):
     filter drops. Then it must not be pushed below expressions that can raise. False if Spark evaluates projections only
     for rows with a match. Then it may be pushed below any projection.
     """
+
+    tightens: ClassVar[bool] = False
+    """True if the rows that were read decide which later rows pass. The scan then reads small splits one by one."""
 
     columns: tuple[str, ...]
     every_row: bool = field(default=False, kw_only=True)
@@ -79,11 +83,6 @@ class RuntimeFilter(ABC):
         They are for plans in which different scans have the columns.
         """
         return []
-
-    @property
-    def tightens(self) -> bool:
-        """True if the rows that were read decide which later rows pass. The scan then reads small splits one by one."""
-        return False
 
     @property
     def is_row_wise(self) -> bool:

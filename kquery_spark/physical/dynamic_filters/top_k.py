@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,8 @@ class FirstRowsFilter(RuntimeFilter):
     the rows that it sees, before the top-k does. None if a filter or a join in between may drop rows.
     """
 
+    tightens: ClassVar[bool] = True
+
     ascending: bool
     nulls_first: bool
     ties: bool
@@ -66,11 +68,6 @@ class FirstRowsFilter(RuntimeFilter):
     @property
     @override
     def is_quick(self) -> bool:
-        return True
-
-    @property
-    @override
-    def tightens(self) -> bool:
         return True
 
     @property

@@ -8,7 +8,7 @@ use have their own names. While its query is analyzed, only the tables that it c
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -25,6 +25,7 @@ from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import AnalyzedSubquery
 from kquery_spark.frontends.sql.analyzer.generators import GeneratorAnalyzer
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
+from kquery_spark.frontends.sql.analyzer.output_columns import column_names, output_plan, unique_names
 from kquery_spark.frontends.sql.analyzer.recursion import (
     RecursiveTable,
     is_recursive,
@@ -40,10 +41,10 @@ from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as r
 from kquery_spark.frontends.sql.ast.node import Node, walk
 from kquery_spark.frontends.unique_names import UniqueNames
-from kquery_spark.logical import Aggregate, Limit, LogicalPlan, Projection, SetOperation, Sort, Union
+from kquery_spark.logical import Limit, LogicalPlan, Projection, SetOperation, Sort, Union
 from kquery_spark.logical.aggregate import distinct_rows
 from kquery_spark.logical.set_operation import SetKind
-from kquery_spark.logical.subqueries import ScalarSubquery, walk_with_subqueries
+from kquery_spark.logical.subqueries import ScalarSubquery, expressions_with_subqueries
 from kquery_spark.types import names as t
 
 # Tables of WITH by folded name: a common table, or the meaning of a recursive table inside of its own query.
@@ -138,7 +139,7 @@ class QueryAnalyzer:
 
         Spark computes the rows once for all uses. Here, each use is a copy, so the rows would differ.
         """
-        if all(map(is_deterministic, _expressions(relation.plan))):
+        if all(map(is_deterministic, expressions_with_subqueries(relation.plan))):
             return
         if id(table) in self._used_once:
             raise Unsupported(f"several uses of {table.name}, which is not deterministic, are not supported")
@@ -257,7 +258,7 @@ class QueryAnalyzer:
     def project_values(self, relation: ResolvedRelation, values: Sequence[Expr]) -> LogicalPlan:
         """Project the relation's plan to these values."""
         plan = relation.plan
-        if _column_names(values) == plan.schema.names:
+        if column_names(values) == plan.schema.names:
             return plan
         used_names: set[str] = set()
         exprs = []
@@ -337,57 +338,7 @@ class QueryAnalyzer:
         """Return the plan of the visible columns, with the user's names if these are unique."""
         visible = relation.scope.visible
         names = tuple(c.name for c in visible)
-        return Analyzed(_output_plan(relation.plan, [c.value for c in visible], _unique_names(names)), names)
-
-
-def _expressions(plan: LogicalPlan) -> Iterator[Expr]:
-    return (expr for node in walk_with_subqueries(plan) for expr in node.expressions)
-
-
-def _unique_names(names: Sequence[str]) -> list[str]:
-    """Make names unique by a suffix: ``a``, ``a_2``, ``a_3``."""
-    unique: list[str] = []
-    used_names = set(names)
-    next_count: dict[str, int] = {}
-    for name in names:
-        if name not in next_count:
-            next_count[name] = 2
-            unique.append(name)
-            continue
-        while (suffixed := f"{name}_{next_count[name]}") in used_names:
-            next_count[name] += 1
-        used_names.add(suffixed)
-        unique.append(suffixed)
-    return unique
-
-
-def _column_names(values: Sequence[Expr]) -> list[str] | None:
-    """Return the column names of values that are plain columns; None if one of them is not a column."""
-    columns = [v for v in values if isinstance(v, Column)]
-    return [c.name for c in columns] if len(columns) == len(values) else None
-
-
-def _output_plan(plan: LogicalPlan, values: Sequence[Expr], names: list[str]) -> LogicalPlan:
-    """Project these values under these names; omit the Projection if the plan's top node can be renamed instead."""
-    columns = _column_names(values)
-    if plan.schema.names == names == columns:
-        return plan
-    if isinstance(plan, Aggregate) and list(values) == [plan.column(n) for n in plan.schema.names]:
-        return _renamed_aggregate(plan, names)
-    if isinstance(plan, Projection) and columns is not None:
-        definitions = plan.definitions
-        return Projection(plan.child, _named([definitions[c] for c in columns], names))
-    return Projection(plan, _named(values, names))
-
-
-def _renamed_aggregate(plan: Aggregate, names: Sequence[str]) -> Aggregate:
-    outputs = _named([output.expr for output in (*plan.keys, *plan.aggregates)], names)
-    count = len(plan.keys)
-    return Aggregate(plan.child, outputs[:count], outputs[count:])
-
-
-def _named(exprs: Sequence[Expr], names: Sequence[str]) -> tuple[Named, ...]:
-    return tuple(Named(expr, name) for expr, name in zip(exprs, names, strict=True))
+        return Analyzed(output_plan(relation.plan, [c.value for c in visible], unique_names(names)), names)
 
 
 def analyze(query: q.Query, sql: str, catalog: Catalog, facts: SessionFacts | None = None) -> Analyzed:
