@@ -146,7 +146,7 @@ def by_engine(source: ParquetSource, selected: list[Int64s | None]) -> pa.Chunke
 def _rows_of_joined(splits: list[Split], selected: list[Int64s | None]) -> Int64s | None:
     """The positions of the selected rows in the joined splits; None for all."""
     starts = np.cumsum([0, *(split.rows for split in splits)])
-    parts = [rows + start for rows, start in zip(selected, starts, strict=False) if rows is not None]
+    parts = [rows + start for rows, start in zip(selected, starts[:-1], strict=True) if rows is not None]
     return np.concatenate(parts) if parts else None
 
 

@@ -35,7 +35,7 @@ def calibrate(spark: SparkSession, directory: str | None = None, rows: int = ROW
     rows: the number of rows of the table that is measured. The table is written to a new subdirectory, which is removed
     at the end. With the default, calibration takes about half a minute; no other program should run during this time.
 
-    Raises ValueError for less than 1,000 rows, and FileNotFoundError or NotADirectoryError if ``directory`` does not exist
+    Raises ValueError for fewer than 1,000 rows, and FileNotFoundError or NotADirectoryError if ``directory`` does not exist
     or is not a directory.
     """
     if rows < _MIN_ROWS:

@@ -35,7 +35,7 @@ class _Key:
         return hash((self.plan, self.config, self.placement))
 
     def __hash__(self) -> int:
-        """Hash the plan only once: with many files, this takes milliseconds."""
+        """Return the cached hash, because hashing a plan with many files takes milliseconds."""
         return self._hash
 
 

@@ -103,7 +103,7 @@ class _CompiledQuery:
         return payload_frame(self.bridge, self.graph, self.config, self.broadcasts)
 
 
-def check_context(spark: SparkSession, analyzed: Analyzed, facts: SessionFacts) -> None:
+def _check_context(spark: SparkSession, analyzed: Analyzed, facts: SessionFacts) -> None:
     """Raise Unsupported if the session would answer a query of an ExecutionContext differently.
 
     facts: the settings when the context was created. They must not change, because the types of its tables depend on them.
@@ -122,7 +122,7 @@ def plan_frame_on_spark(
     spark: SparkSession, analyzed: Analyzed, config: EngineConfig, facts: SessionFacts
 ) -> SparkFrame:
     """Return a resolved query as a lazy Spark DataFrame."""
-    check_context(spark, analyzed, facts)
+    _check_context(spark, analyzed, facts)
     return _compiled(spark, analyzed, config, IN_ANY_ORDER).frame()
 
 
@@ -134,7 +134,7 @@ def spark_executor(
     The rows are collected as payloads, unless the query reads in-memory tables of the driver or requires Arrow's large
     types.
     """
-    check_context(spark, analyzed, facts)
+    _check_context(spark, analyzed, facts)
     query = _compiled(spark, analyzed, config, IN_TASK_ORDER)
     large = is_true(spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false"))
     payloads = None

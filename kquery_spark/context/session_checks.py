@@ -15,8 +15,8 @@ from kquery_spark.spark_bridge.session.bridge import Bridge
 from kquery_spark.spark_bridge.session.settings import SessionSettings, session_values
 
 # Settings that change how Spark parses or analyzes a query. The engine supports only the default value of
-# each. Imported plans are not checked, because Spark has already analyzed them. The empty value means that
-# the setting must be unset: then NULL IN () depends on ANSI mode, as in the engine.
+# each. Queries imported from Spark need no such check, because Spark has already analyzed them. The empty
+# value means that the setting must be unset: then NULL IN () depends on ANSI mode, as in the engine.
 _SUPPORTED_VALUES: Mapping[str, str] = MappingProxyType(
     {
         "spark.sql.ansi.doubleQuotedIdentifiers": "false",
@@ -52,6 +52,7 @@ _SUPPORTED_VALUES: Mapping[str, str] = MappingProxyType(
         "spark.sql.timestampType": "timestamp_ltz",
     }
 )
+# The only default that SQLConf.getConfString does not parse as a value of the setting (ConfigEntry.UNDEFINED).
 _UNSET = "<undefined>"
 
 
@@ -59,7 +60,7 @@ def check_session(bridge: Bridge, settings: SessionSettings, plan: LogicalPlan) 
     """Raise Unsupported if a plan's result would differ under the session's settings or in its version of Spark."""
     names = tuple(_SUPPORTED_VALUES)
     for name, value in zip(names, session_values(bridge.conf, bridge.jvm, names, unset=_UNSET), strict=True):
-        if value not in (None, _UNSET) and value.strip().lower() != _SUPPORTED_VALUES[name]:
+        if value != _UNSET and value.strip().lower() != _SUPPORTED_VALUES[name]:
             raise Unsupported(f"the engine does not follow the setting {name}={value}")
     for name, value in settings.unexpected().items():
         if not name.startswith(LOCAL_SETTINGS):
@@ -88,9 +89,7 @@ def _with_lambda_bodies(expr: Expr) -> Iterator[Expr]:
 def _call_signature(expr: Expr) -> tuple[str, Sequence[Expr], bool]:
     """Return a call's function name, arguments, and whether it raises errors; an empty name for other expressions."""
     match expr:
-        case Call():
-            return expr.function, expr.args, expr.mode is EvalMode.ANSI
-        case AggregateCall() | WindowCall():
+        case Call() | AggregateCall() | WindowCall():
             return expr.function, expr.args, expr.mode is EvalMode.ANSI
         case Cast():
             return CAST, (expr.child, Literal(None, expr.to)), expr.mode is EvalMode.ANSI

@@ -86,9 +86,9 @@ def _evaluate(expr: Expr) -> Vector:
 def _call(expr: Call) -> Vector:
     """Evaluate a call. Spark does not evaluate the arguments after the first NULL, whose errors must not be raised.
 
-    Outside of ANSI mode, it does not evaluate ``x`` in ``x / 0`` either. Then the result is NULL. The exception is a NULL
-    third argument of a function with FIRST_TWO_ARGUMENTS, such as the start of ``locate``: the kernel computes the
-    result, with NULL for the arguments that were not evaluated.
+    Outside of ANSI mode, it does not evaluate ``x`` in ``x / 0`` either. In both cases, the result is NULL, with one
+    exception: a function with FIRST_TWO_ARGUMENTS whose third argument is NULL, such as the start of ``locate``. Then
+    the arguments that were not evaluated become NULL, and the kernel computes the result.
     """
     entry, values = expr.entry, dict[int, Vector]()
     order = entry.evaluation_order(len(expr.args))

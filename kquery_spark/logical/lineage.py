@@ -84,7 +84,7 @@ class _Lineage:
         if isinstance(expr, Column):
             return self.column(plan, expr.name)
         renamed = rename_columns(expr, {n: self.column(plan, n) for n in columns_of(expr)})
-        # Different user-defined functions may have the same name, such as <lambda>.
+        # The string of a call has only the function's name, and different functions may share one, such as <lambda>.
         codes = [e.code for e in walk(expr) if isinstance(e, UserCall)]
         return _digest(f"{renamed} {codes}" if codes else str(renamed))
 

@@ -17,12 +17,12 @@ from kquery_spark.sources.dictionary_column import MAX_DICTIONARY_VALUES
 from kquery_spark.types.batch import Batch
 
 _MAX_BATCHES = 4  # joined splits have at most this many times the rows of a batch
-_MAX_BYTES = 64 << 20  # of their decoded values
+_MAX_BYTES = 64 << 20  # the decoded values of joined splits take at most this memory, by estimates
 _MAX_SPLITS = 1024
 
 
 class SplitJoiner:
-    """Joins splits of one scan. What it has observed about the splits that were read limits the next ones.
+    """Joins splits of one scan. The sizes of the splits that were read limit how many of the next ones it joins.
 
     columns: all columns that the scan reads. row_bytes: the bytes of a row's fixed-width values. batch_rows: the rows of a
     batch.
@@ -40,10 +40,10 @@ class SplitJoiner:
     def join(
         self, splits: Sequence[Split], at: int, reads_all_rows: Callable[[Split], bool]
     ) -> tuple[Split, int]:
-        """Join the split at a position with those after it. Returns the joined split, and of how many splits it consists.
+        """Join the split at a position with those after it. Returns the joined split and the number of its splits.
 
-        reads_all_rows: whether all rows of a split must be read; otherwise, it is not joined. It is called for splits that
-        the source can join, and at most twice for each, because it takes longer than all other checks.
+        reads_all_rows: returns True if statistics exclude no row of a split; other splits are not joined. It is called only
+        for splits that the source can join, because it takes longer than all other checks, and at most twice for each.
         """
         first = splits[at]
         if self._max_splits == 1:
@@ -68,7 +68,7 @@ class SplitJoiner:
         for split in islice(splits, at, at + self._max_splits):
             rows, nbytes, values = rows + split.rows, nbytes + split.nbytes, values + self._largest_dictionary
             is_large = rows > self._max_rows or max(nbytes, rows * self._row_bytes) > _MAX_BYTES
-            # joined dictionaries of conditions have indices of 16 bits
+            # The loops that evaluate conditions on concatenated dictionaries use 16-bit indices.
             if split is not first and (
                 split.file != first.file or is_large or values > MAX_DICTIONARY_VALUES
             ):
@@ -76,7 +76,7 @@ class SplitJoiner:
             yield split
 
     def observe_batch(self, batch: Batch) -> None:
-        """Record the bytes per row of a batch that has all rows of a split."""
+        """Record the bytes per row of a batch that was read without filters."""
         self._observe(sum(column.nbytes for column in batch.columns), batch.num_rows)
 
     def observe(self, split: Split, read: SplitColumns) -> None:

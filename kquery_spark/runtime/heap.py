@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 # once) and M_MMAP_THRESHOLD (the size from which blocks are allocated outside of the heap).
 _TRIM, _PAD, _MAP = -1, -2, -3
 _WORKER_OPTIONS = ((_TRIM, 256 << 20), (_PAD, 16 << 20), (_MAP, 32 << 20))
-# The C library itself uses these thresholds from the moment when a program has freed a block of 32 MiB.
+# The C library itself uses these thresholds once a program has freed a block of 32 MiB.
 _USER_PROCESS_OPTIONS = ((_TRIM, 64 << 20), (_MAP, 32 << 20))
 _HEAP_BUDGET_DIVISOR = 8  # with a small memory budget, an eighth of it may remain in the heap as freed memory
 
@@ -28,7 +28,7 @@ def tune_worker_heap() -> None:
 
 @cache
 def tune_user_heap() -> None:
-    """Let a process of the user keep up to 64 MiB of freed memory."""
+    """Let the user's process, which also does other work, keep up to 64 MiB of freed memory."""
     _set(_USER_PROCESS_OPTIONS)
 
 

@@ -163,7 +163,7 @@ class Source(ABC):
 
     @property
     def holds_rows(self) -> bool:
-        """True if the object stores rows, or caches some, so that it should not live longer than its query."""
+        """True if the source stores or caches rows, so that a cached query must not keep it in memory."""
         return False
 
     def is_remote(self, split: Split) -> bool:

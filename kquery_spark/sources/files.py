@@ -317,9 +317,9 @@ def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:
     if wildcard is None:
         info = fs.get_file_info(inner)
         return [] if info.type == pafs.FileType.NotFound else [info]
+    patterns = _expand_glob(inner)  # raises SourceError for some globs, so it comes before the requests
     fixed = inner[: wildcard.start()].rpartition("/")[0]
     infos = fs.get_file_info(pafs.FileSelector(fixed or "/", recursive=True))
-    patterns = _expand_glob(inner)
     matches = [
         info
         for info in infos

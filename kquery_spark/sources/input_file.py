@@ -150,20 +150,20 @@ class InputFile:
         The ranges of a local file are read directly into the array, and its version is checked once, after the last one.
         """
         total = sum(part.size for part in ranges)
-        if self._descriptor is None or total > _MAX_UNCHECKED_BYTES or min(map(min, ranges)) < 0:
-            return read_ranges(self, ranges)
+        has_negative = any(min(part) < 0 for part in ranges)
+        if self._descriptor is None or total > _MAX_UNCHECKED_BYTES or has_negative:
+            return read_ranges(self, ranges)  # ``read_at`` raises the errors of such ranges
         data = np.empty(total, np.uint8)
         view, at = data.data, 0
         try:
             for part in ranges:
                 end = at + part.size
                 while at < end:
-                    count = os.preadv(self._descriptor, [view[at:end]], part.end - (end - at))
+                    position = part.end - (end - at)
+                    count = os.preadv(self._descriptor, [view[at:end]], position)
                     if count == 0:
                         self.check_unchanged()
-                        raise SourceError(
-                            f"{self.file.path} ends at byte {part.end - (end - at)}, which is too early"
-                        )
+                        raise SourceError(f"{self.file.path} ends at byte {position}, which is too early")
                     at += count
         except OSError as error:
             self.check_unchanged()  # the cause may be that the file has changed

@@ -153,7 +153,7 @@ def test_functions_of_lambdas_are_cancelled_between_calls_of_the_lambda() -> Non
 
 
 @pytest.mark.parametrize("parse", [parse_path, parse_variant_path])
-def test_indexes_with_thousands_of_digits_raise_no_errors_of_python(
+def test_indexes_with_thousands_of_digits_raise_no_python_error(
     parse: Callable[[str], tuple[str | int, ...] | None],
 ) -> None:
     assert parse(f"$[{'0' * 5000}]") == (0,)

@@ -65,9 +65,11 @@ def assert_equal_to_pyarrow(opened: OpenFile, kernels: ModuleType, *, read: set[
     joined = [every] if len(every) > 1 else []
     for groups in [*([group] for group in every), *joined]:
         rows = sum(opened.groups[group][0] for group in groups)
-        names = [n for n in opened.schema.names if all(opened.can_join(groups[0], g, [n]) for g in groups)]
-        columns = opened.column_readers(groups, names if len(groups) > 1 else opened.schema.names, kernels)
-        for name in names if len(groups) > 1 else opened.schema.names:
+        names = opened.schema.names
+        if len(groups) > 1:
+            names = [n for n in names if all(opened.can_join(groups[0], g, [n]) for g in groups)]
+        columns = opened.column_readers(groups, names, kernels)
+        for name in names:
             expected = pa.concat_arrays(
                 [with_comparable_bits(opened.read(group, [name]).column(0)) for group in groups]
             )

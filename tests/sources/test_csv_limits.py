@@ -48,7 +48,7 @@ def test_many_comments_before_the_header(tmp_path):
 @pytest.mark.parametrize(
     "option", [{"maxCharsPerColumn": 1}, {"samplingRatio": "false"}, {"recursiveFileLookup": "1"}], ids=str
 )
-def test_options_that_are_supported_with_other_values(option):
+def test_some_options_are_supported_with_harmless_values_only(option):
     with pytest.raises(Unsupported, match="is not supported"):
         csv_options(option)
     csv_options({"maxCharsPerColumn": -1, "samplingRatio": 1.0, "recursiveFileLookup": False})

@@ -56,7 +56,7 @@ DIGITS = [
     "9223372036854775808",
     "1" * 5000 + ".",
 ]
-KINDS = ("tinyint", "int", "bigint", "double", "decimal(20,0)", "decimal(38,10)", "string")  # fmt: skip
+KINDS = ("tinyint", "int", "bigint", "double", "decimal(20,0)", "decimal(38,10)", "string")
 
 
 @pytest.mark.parametrize("text", DIGITS, ids=lambda text: text[:6] + str(len(text)))

@@ -1,4 +1,4 @@
-"""Tables of any Arrow types become columns of Spark's types, or are declined when they are registered."""
+"""Arrow columns of any type are converted to Spark's types, or are declined when their table is registered."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_decimals_of_any_width(dtype: Any) -> None:
     assert result["e"].to_pylist() == [*(d + 1 for d in NUMBERS), None]
 
 
-def test_decimals_of_more_digits_than_spark_has() -> None:
+def test_decimals_with_more_digits_than_spark_supports() -> None:
     for dtype in (pa.decimal256(39, 2), pa.list_(pa.decimal256(50, 2))):
         with pytest.raises(Unsupported, match="are not supported"):
             spark_type(dtype)

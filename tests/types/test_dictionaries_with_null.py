@@ -1,4 +1,4 @@
-"""A dictionary of the user may have NULL among its values; queries answer as over the same strings without a dictionary."""
+"""A user's dictionary may contain NULL. Queries have the same results as over strings without a dictionary."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import kquery_spark as kq
 
 INDICES = pa.array([0, 1, None, 0, 2, 1], pa.int32())
-CODED = pa.DictionaryArray.from_arrays(INDICES, pa.array([None, "b", "a"]))
+DICTIONARY = pa.DictionaryArray.from_arrays(INDICES, pa.array([None, "b", "a"]))
 PLAIN = pa.array([None, "b", None, None, "a", "b"])
 
 
@@ -28,7 +28,7 @@ PLAIN = pa.array([None, "b", None, None, "a", "b"])
 )
 def test_null_in_a_dictionary_is_null(query: str) -> None:
     rows = []
-    for strings in (CODED, PLAIN):
+    for strings in (DICTIONARY, PLAIN):
         context = kq.ExecutionContext()
         context.register_arrow("t", pa.table({"s": strings, "k": range(len(strings))}))
         rows.append(context.sql(query).collect())

@@ -212,14 +212,14 @@ class Execution(FrameRows):
         return with_sources(self.frame(), self.original)
 
     def write_source(self) -> WriteSource:
-        """Return the source of the rows of writes."""
+        """Return the source of the rows for writers of this query."""
         return WriteSource(self.original, self._rows_to_write, self.rescue, self.write)
 
     def _rows_to_write(self) -> tuple[DataFrame, list[str]]:
         """Return the DataFrame to write and the files that the engine reads for it."""
         with bypass():
             frame = self.frame_to_write()
-        return frame, self.files()  # in this order, because the query may be planned again
+        return frame, self.files()  # in this order: frame_to_write may plan the query again, with other files
 
     def files(self) -> list[str]:
         """Return the paths of the files that the engine reads."""

@@ -62,9 +62,9 @@ class WriteSource:
         In such a write, Spark deletes the files of the directory before the engine's tasks would read them. Without the
         engine, Spark may have shuffled the rows before that, or it fails, too. Either way the rows are those of Spark.
 
-        The writer belongs to ``original`` until a write begins. Only then the engine's DataFrame is built, and the settings
-        are applied to its writer. So the write includes rows that were inserted after ``.write``, as in Spark, which plans
-        the query again for each write.
+        The writer belongs to ``original`` until a write begins. Only then is the engine's DataFrame built, and the recorded
+        settings are applied to its writer. So the write includes rows that were inserted after ``.write`` was called. Spark
+        includes them, too, because it plans the query for each write.
         """
         return InterceptedWriter(self.original, partial(_write, self))
 
@@ -79,9 +79,7 @@ def _write(source: WriteSource, write: Write) -> Any:
     if path is not None and write.mode == "overwrite" and contains_any(path, files):
         return write.run_for(source.original)
 
-    def run() -> Any:
-        return write.run_for(frame)
-
+    run = partial(write.run_for, frame)
     written = _format(spark, write) if source.may_run_again else None
     if written is None or not cleans_up_after_failure(spark, written, write.mode):
         return source.attempt(run, None)

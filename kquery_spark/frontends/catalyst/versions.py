@@ -115,7 +115,7 @@ def changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, 
 def all_changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, ...]]:
     """Return ``changed_calls`` plus an entry for each function whose calls all fall back.
 
-    For a Catalyst plan, ``declined_classes`` has the latter.
+    Catalyst plans do not need the added entries, because ``declined_classes`` declines their expression classes.
     """
     calls = dict(changed_calls(settings))
     every = [call for call in _changes(settings.version) if call.concerns is None]
@@ -195,11 +195,11 @@ def declined_classes(settings: SessionSettings) -> Mapping[str, str]:
     return reasons
 
 
-def check_expressions(node: CatalystNode, otherwise: Mapping[str, str]) -> None:
-    """Raise Unsupported for a plan node with an expression of one of these classes."""
-    if not otherwise:
+def check_expressions(node: CatalystNode, reasons: Mapping[str, str]) -> None:
+    """Raise Unsupported for a plan node with an expression of a declined class. reasons: the result of declined_classes."""
+    if not reasons:
         return
     for top in node.expressions():
         for part in top.walk_all():
-            if part.cls in otherwise:
-                raise Unsupported(otherwise[part.cls])
+            if part.cls in reasons:
+                raise Unsupported(reasons[part.cls])

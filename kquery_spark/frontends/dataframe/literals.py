@@ -45,17 +45,15 @@ def _decimal_literal(value: Decimal) -> ast.Expression:
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         raise PlanError(f"{value} is not a finite decimal number")
-    if exponent > decimals.MAX_PRECISION:
-        raise PlanError(
-            f"[DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION] {value} has more than {decimals.MAX_PRECISION} digits"
-        )
-    unscaled = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
-    literal = ast.DecimalLiteral(unscaled, max(-exponent, 0))
-    if literal.precision > decimals.MAX_PRECISION:
-        raise PlanError(
-            f"[DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION] {value} has more than {decimals.MAX_PRECISION} digits"
-        )
-    return ast.Unary("-", literal) if sign else literal
+    # int() raises an error for thousands of digits, and 10 ** exponent may not fit into memory.
+    if max(len(digits), exponent) <= decimals.MAX_PRECISION:
+        unscaled = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
+        literal = ast.DecimalLiteral(unscaled, max(-exponent, 0))
+        if literal.precision <= decimals.MAX_PRECISION:
+            return ast.Unary("-", literal) if sign else literal
+    raise PlanError(
+        f"[DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION] {value} has more than {decimals.MAX_PRECISION} digits"
+    )
 
 
 def type_text(dtype: Any) -> str:

@@ -165,15 +165,10 @@ _MAX_SCALE = 2**31 - 1
 
 def _has_java_scale(match: re.Match[str]) -> bool:
     """Return whether the exponent and the scale of a decimal string are integers of 32 bits, as in Java."""
-    if match["exponent"] is None:
-        return True
-    sign, digits = match["exponent"][:1], match["exponent"].lstrip("+-")
-    first = next((i for i, digit in enumerate(digits) if int(digit)), len(digits) - 1)
-    if len(digits) - first > len(str(_MAX_SCALE)):  # int() rejects strings of more than 4300 digits
-        return False
-    exponent = int(digits[first:]) * (-1 if sign == "-" else 1)
-    scale = len(match["decimals"] or match["fraction"] or "") - exponent
-    return exponent <= _MAX_SCALE and -_MAX_SCALE - 1 <= scale <= _MAX_SCALE
+    # Decimal() accepts exponents of any length, unlike int(), and comparisons of decimals are exact.
+    exponent = decimal.Decimal(match["exponent"] or 0)
+    decimal_places = len(match["decimals"] or match["fraction"] or "")
+    return decimal_places - _MAX_SCALE <= exponent <= _MAX_SCALE  # the scale is decimal_places - exponent
 
 
 @cast_rule("string", "decimal")

@@ -72,7 +72,7 @@ def _check_ending(rest: int, padding: bytes) -> None:
         padding = padding[2:] if rest == 2 else padding[1:]
     if rest == 1:
         raise _bad_base64("Last unit does not have enough valid bits")
-    if len(padding.translate(None, delete=_NOT_BASE64)):
+    if padding.translate(None, delete=_NOT_BASE64):
         raise _bad_base64("Input byte array has incorrect ending byte")
 
 

@@ -37,7 +37,7 @@ def zeros_to_null(left: Vector, right: Vector, context: CallContext, error: Exec
 
 
 def _integer_operands(left: Vector, right: Vector, context: CallContext) -> tuple[Any, Any, Any]:
-    """Dividend, divisor (never 0) and NULL mask as numpy arrays of a common integer form."""
+    """Return the dividends, the divisors (never 0), and the mask of NULLs (or None) as numpy arrays."""
     n = context.num_rows
     mask = dk.either_null(left.data, right.data, n)
     a, b = left.physical(n), right.physical(n)
@@ -48,7 +48,7 @@ def _integer_operands(left: Vector, right: Vector, context: CallContext) -> tupl
 
 
 def _same_scale(left: Vector, right: Vector) -> tuple[Vector, Vector] | None:
-    """Two narrow decimals at their larger scale, or None when they are not both narrow there."""
+    """Return both decimals at the larger scale, as unscaled int64; None if one of them does not fit."""
     scale = max(left.dtype.scale, right.dtype.scale)
     sides = []
     for side in (left, right):
@@ -111,7 +111,7 @@ def _modulo(args: Sequence[Vector], context: CallContext, positive: bool) -> Dat
 
 
 def _modulo_wide(left: Vector, right: Vector, context: CallContext, positive: bool) -> Data:
-    """Past 18 digits: exact Python integers in object arrays (rare)."""
+    """Compute ``%`` or ``pmod`` of decimals that have no common scale within int64, with Python integers."""
     a, b, present = _big_pair(left, right, context.num_rows)
     quotients = np.abs(a) // np.abs(b) if len(a) else a
     if any(len(str(q).rstrip("0")) > 39 for q in quotients[quotients >= 10**39]):
@@ -170,7 +170,7 @@ def _integral_divide_wide(left: Vector, right: Vector, context: CallContext) -> 
         if context.mode is EvalMode.ANSI:
             raise dk.out_of_range(CallContext(pa.decimal128(38, 0)))
         values, present[present] = values[inside], inside
-    # Spark takes the low 64 bits without looking at the remainders, in every mode
+    # Spark returns the low 64 bits without checking the higher bits, in every mode
     wrapped = (values + 2**63) % 2**64 - 2**63
     quotients: list[int | None] = [None] * n
     for row, value in zip(np.flatnonzero(present), wrapped, strict=True):

@@ -92,7 +92,7 @@ def _page_positions(
 
 @numba.njit
 def _dictionary_positions(dictionary: Any, pages: Any) -> Any:
-    """Return the positions of the strings of all dictionary pages; False and no positions for malformed pages."""
+    """Return whether the dictionary pages are well-formed, and if so, the positions of all their strings."""
     count, found = int64(0), int64(0)
     for number in range(len(pages)):
         count += pages[number, VALUES]
@@ -177,7 +177,7 @@ def _initial_buffer_bytes(pages: Any, entry_bytes: Any, is_selected: Any, rows: 
     """Return the initial size of the output buffer: the estimated bytes of the strings plus a quarter, within limits.
 
     A plain page counts as its own size, and a page of indices as the average size of a dictionary entry for each value. The
-    sum is scaled by the share of selected rows. entry_bytes: the average size.
+    sum is scaled by the share of selected rows. entry_bytes: the average size of a dictionary entry.
     """
     total, count = int64(0), int64(1)
     for page in range(len(pages)):

@@ -34,8 +34,8 @@ def join_order(plan: LogicalPlan) -> LogicalPlan:
     and n_nationkey both equal s_nationkey, and a filter on region leaves 5 of 25 nations. Then customer becomes ``customer
     SEMI JOIN (nation JOIN region)`` before its joins are compared.
 
-    The order does not change if no key connects some of the inputs, or if a key or a condition can raise an error or is
-    nondeterministic: in another order it would be evaluated for other rows.
+    The order does not change if an input is not connected to the others by keys, or if a key or a condition can raise an
+    error or is nondeterministic: in another order it would be evaluated for other rows.
     """
     return _Reorder().rewrite(plan)
 

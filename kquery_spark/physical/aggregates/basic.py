@@ -154,10 +154,11 @@ def _rounded_quotients(values: Int64s, divisors: Int64s) -> Int64s:
     ``np.divmod`` rounds down, so -7 / 2 is -4 with a remainder of 1. If the remainder is half of the divisor, the quotient
     is increased for positive values only: -3.5 becomes -4, and 3.5 becomes 4.
     """
-    quotients, rests = np.divmod(values, divisors)
-    missing = divisors - rests
-    up: Int64s = quotients + ((rests > missing) | ((rests == missing) & (values >= 0)))
-    return up
+    quotients, remainders = np.divmod(values, divisors)
+    complements = divisors - remainders
+    is_half = remainders == complements
+    rounded: Int64s = quotients + ((remainders > complements) | (is_half & (values >= 0)))
+    return rounded
 
 
 class Average(Sum):

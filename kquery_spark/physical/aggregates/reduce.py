@@ -113,8 +113,8 @@ def _join_words(high: Int64s, low: Int64s) -> pa.Array:
 
 
 def _narrow_if_possible(array: pa.Array) -> pa.Array:
-    slim = narrow(array)
-    return array if slim is None else slim
+    narrowed = narrow(array)
+    return array if narrowed is None else narrowed
 
 
 def sum_decimal(vector: Vector, groups: Groups, scale: int) -> pa.Array:

@@ -155,7 +155,7 @@ class StageTask:
         connect_clusters(self.clusters)
         adopt_tables(*self.zones)
         caches = (PARQUET_FOOTERS, CACHED_POSITIONS, POSITIONS_CACHE)
-        retained = worker_cache().retained_bytes() + sum(cache.nbytes for cache in caches)
+        retained = worker_cache().retained_bytes() + sum(c.nbytes for c in caches)
         config = with_budget(config, self.container or ContainerFacts(), retained)
         fit_worker_heap(config.memory_bytes)
         meters = (SparkSpillMeter(), *(() if self.meter is None else (self.meter,)))

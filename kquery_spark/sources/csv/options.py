@@ -152,7 +152,7 @@ def pop_time_zone(options: dict[str, Any], default: str) -> str:
     if "timezone" not in options:
         return default
     time_zone = str(options.pop("timezone"))
-    fixed_offset(time_zone)
+    fixed_offset(time_zone)  # called for its error
     return time_zone
 
 

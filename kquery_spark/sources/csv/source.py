@@ -214,7 +214,9 @@ def _table(
 
 def check_sizes(files: Sequence[DataFile], options: CsvOptions) -> None:
     """Raise Unsupported for files that are too large to be read as a whole, which multiLine requires."""
-    for file in files if options.multi_line else ():
+    if not options.multi_line:
+        return
+    for file in files:
         if file.size > MAX_WHOLE_BYTES:
             raise Unsupported(
                 f"{file.path} has {file.size:,} bytes, and CSV files with multiLine are supported up to "

@@ -92,13 +92,9 @@ class LineTokenizer:
 
     def _plainly_quoted(self) -> bool:
         """Read a quoted value that has no escapes and ends before a delimiter; False if the value has another form."""
-        quote, escape = self._options.quote, self._options.escape
+        quote, escape, delimiter = self._options.quote, self._options.escape, self._options.delimiter
         end = self._line.find(quote, self._at)
-        if (
-            end < 0
-            or self._line[end + 1 : end + 2] != self._options.delimiter
-            or self._line[end - 1] == escape
-        ):
+        if end < 0 or self._line[end + 1 : end + 2] != delimiter or self._line[end - 1] == escape:
             return False
         text = self._line[self._at : end]
         if self._escape_escape is not None and escape * 2 in text:

@@ -19,6 +19,7 @@ from kquery_spark.functions.datetime.parsing import wall_clock
 from kquery_spark.kernels import civil, zones
 from kquery_spark.kernels.text import if_else
 from kquery_spark.sources.csv.options import CsvOptions
+from kquery_spark.sources.text_format import EXCEPTION, TIME_PARSER
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS
 
@@ -69,8 +70,8 @@ def _checked_times(values: pa.Array, strings: pa.Array, options: CsvOptions) -> 
     ):
         malformed = strings.filter(pc.and_(values.is_null(), strings.is_valid()))[0].as_py()
         raise SourceError(
-            f"the malformed date or timestamp {malformed!r} is not supported while spark.sql.legacy.timeParserPolicy "
-            "is EXCEPTION"
+            f"the malformed date or timestamp {malformed!r} is not supported "
+            f"while {TIME_PARSER} is {EXCEPTION}"
         )
     return values
 

@@ -54,7 +54,7 @@ class EqualityDeletesView(SourceView):
     @property
     @override
     def holds_rows(self) -> bool:
-        return True  # the caches below
+        return True  # ``_live`` and ``_deleted_values`` cache rows
 
     @override
     def without_kernels(self) -> Source:

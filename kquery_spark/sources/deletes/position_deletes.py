@@ -24,9 +24,7 @@ from kquery_spark.sources.request_limit import within_limit
 from kquery_spark.types.vector import Int64s
 
 R = TypeVar("R")
-
-
-_ENTRY_BYTES = 250  # estimate of the size of a dictionary entry, a string and an array without their contents
+_ENTRY_BYTES = 250  # estimated size of a dictionary entry, a string and an array without their contents
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ class ColumnReader:
         if pages is None or not pages.are_indices or layout is None:
             return None
         count, limit = pages.entries, max(chunk.max_dictionary_values for chunk in self._chunks)
-        if count > MAX_DICTIONARY_VALUES or any(n > limit for n in pages.dictionaries[:, VALUES].tolist()):
+        if count > MAX_DICTIONARY_VALUES or (pages.dictionaries[:, VALUES] > limit).any():
             return None
         values = self._dictionary_numbers
         if values is None or len(values) < count * layout.width:
@@ -284,12 +284,14 @@ class ColumnReader:
     def _dictionary_numbers(self) -> Bytes | None:
         """The values of the dictionaries as ``decode_values`` copies them; None if they are damaged or strings."""
         stored, layout = self._dictionary_pages, self.chunk.layout
-        if stored is None or not len(stored[1]):
-            return None if stored is None else _NO_BYTES
+        if stored is None:
+            return None
+        data, table = stored
+        if not len(table):
+            return _NO_BYTES
         # The format has no dictionaries of Boolean values.
         if layout is None or layout.kind == BITS:
             return None
-        data, table = stored
         # The number of values is checked before memory is allocated.
         if (table[:, VALUES] * layout.stored > table[:, SIZE]).any():
             return None

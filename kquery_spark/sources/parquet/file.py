@@ -210,7 +210,7 @@ class OpenFile(ParsedFooter):
     ) -> dict[str, ColumnReader]:
         """Read the chunks of those columns that the compiled loops can decode; none without kernels.
 
-        groups: row groups that ``can_join``, or a single one.
+        groups: one row group, or several for which ``can_join`` is true.
         """
         if kernels is None:
             return {}
@@ -245,13 +245,14 @@ class OpenFile(ParsedFooter):
         )
 
     def _joinable_kind(self, group: int, column: str) -> Hashable:
-        """The kind of a chunk, one object for equal kinds; None if the chunk must be read alone."""
+        """Return the kind of a chunk, one object for equal kinds; None if it must be read alone."""
         key = (group, column)
         if key not in self._joinable_kinds:
             chunk = self._flat_chunk(group, column)
-            is_joinable = chunk is not None and chunk.byte_range.size < _MAX_JOINED_CHUNK_BYTES
-            kind = chunk.kind if chunk is not None and is_joinable else None
-            self._joinable_kinds[key] = self._kinds.setdefault(kind, kind)
+            kind: Hashable = None
+            if chunk is not None and chunk.byte_range.size < _MAX_JOINED_CHUNK_BYTES:
+                kind = self._kinds.setdefault(chunk.kind, chunk.kind)
+            self._joinable_kinds[key] = kind
         return self._joinable_kinds[key]
 
     def pages_with_rows(

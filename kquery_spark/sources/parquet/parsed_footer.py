@@ -240,10 +240,10 @@ class ParsedFooter:
         return self._ranges[column]
 
     def _is_unordered(self, leaf_index: int) -> bool:
-        """True if the minimum and maximum of a leaf may be in another order than its values.
+        """True if the writer may have computed the minimum and maximum of a leaf by a wrong order of its values.
 
-        Spark ignores the statistics of such decimals, but Arrow returns them. Files that do not name their writer may have
-        them, too.
+        This concerns decimals. Spark ignores their statistics in such files, but Arrow returns them. A file that does not
+        name its writer may be one of these.
         """
         leaf = self._leaves[leaf_index]
         return (

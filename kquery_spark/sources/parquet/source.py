@@ -146,8 +146,10 @@ class ParquetSource(Source):
         if column in self.partition_columns:
             return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
         ranges = self._column_ranges(split.file, column)
-        if ranges is None or len(split.pieces) == 1:
-            return None if ranges is None else ranges[split.pieces[0]]
+        if ranges is None:
+            return None
+        if len(split.pieces) == 1:
+            return ranges[split.pieces[0]]
         nulls = [None if (known := ranges[piece]) is None else known.nulls for piece in split.pieces]
         return ColumnRange(None, None, None if None in nulls else sum(n for n in nulls if n is not None))
 
@@ -182,7 +184,7 @@ class ParquetSource(Source):
         )
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
-        """One batch."""
+        """Yield one batch with all rows of the split, which can be a joined one."""
         yield self._read_all_rows(split, columns, self._kernels())
 
     def _read_all_rows(self, split: Split, columns: Sequence[str], kernels: ModuleType | None) -> Batch:

@@ -71,9 +71,9 @@ class ConcatenatedSource(Source):
     @override
     def join(self, splits: Sequence[Split], columns: Sequence[str]) -> Split:
         file = splits[0].file
-        source, _ = self._in_source(splits[0])
-        own = [self._in_source(split)[1] for split in takewhile(lambda split: split.file == file, splits)]
-        return replace(source.join(own, columns), file=file)
+        source, own = self._by_file[file]
+        same_file = takewhile(lambda split: split.file == file, splits)
+        return replace(source.join([replace(split, file=own) for split in same_file], columns), file=file)
 
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:

@@ -17,14 +17,16 @@ def grouped_frame(grouped: GroupedData) -> DataFrame:
 
 
 def pivot_by(grouped: GroupedData, column: str, values: list[Any]) -> GroupedData:
-    """Return ``grouped.pivot(column, values)``. values: sorted and distinct, so that NULL and "" can only come first."""
+    """Return ``grouped.pivot(column, values)``, which needs only a few py4j calls even for many strings.
+
+    values: sorted and distinct values of one type, so NULL and "" can only come first.
+    """
     strings = [value for value in values if isinstance(value, str) and value]
-    others = values[: len(values) - len(strings)]
-    if len(strings) <= _MAX_SINGLE_VALUES or any(others):
-        return grouped.pivot(column, values)
-    java_values = get_bridge(grouped_frame(grouped).sparkSession).jvm.new_list(strings)
+    java_values = None
+    if len(strings) > _MAX_SINGLE_VALUES:
+        java_values = get_bridge(grouped_frame(grouped).sparkSession).jvm.list_of_strings(strings)
     if java_values is None:
         return grouped.pivot(column, values)
-    for other in reversed(others):
-        java_values.add(0, other)
+    for null_or_empty in reversed(values[: len(values) - len(strings)]):
+        java_values.add(0, null_or_empty)
     return grouped.pivot(column, java_values)

@@ -57,11 +57,11 @@ class Jvm(JvmFunctions):
             array_list.add(item)
         return array_list
 
-    def new_list(self, strings: Sequence[str]) -> Any:
-        """Create a ``java.util.ArrayList`` of strings in two calls; None if this is impossible.
+    def list_of_strings(self, strings: Sequence[str]) -> Any:
+        """Create a ``java.util.ArrayList`` of strings with two py4j calls, which the caller may change; None if impossible.
 
-        That is the case for empty strings, which Java's tokenizer skips, and for strings with the control character that
-        separates the strings on the way.
+        The strings are joined by a control character and split by Java's tokenizer. So none of them may contain this
+        character, and none may be empty, because the tokenizer skips empty strings.
         """
         if not all(strings) or any(_SEPARATOR in string for string in strings):
             return None

@@ -239,7 +239,7 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str, snapshots: DeltaSna
         return described
     try:
         files = listed_files(source, described, jvm, snapshots)
-        if (option := described.options.get("timezone")) is not None:
+        if (option := described.options.get("timezone")) is not None:  # the zone of times in text files
             follow_zone(jvm, option)
     except (Unsupported, SourceError) as error:
         return OtherRelation(described.format, _reason(error))

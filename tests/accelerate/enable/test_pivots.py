@@ -121,7 +121,7 @@ def test_a_table_without_rows_has_no_pivoted_columns(frame: DataFrame, events: l
     assert pivoted(empty, "s").collect() == []
 
 
-def test_the_largest_limit_of_values_is_sparks_business(frame: DataFrame, events: list[QueryEvent]) -> None:
+def test_the_largest_limit_of_values_acts_as_in_spark(frame: DataFrame, events: list[QueryEvent]) -> None:
     def outcome() -> object:
         try:
             return pivoted(frame, "s").columns

@@ -73,7 +73,7 @@ def test_a_table_that_changes_before_the_action(spark: Any, path: str, partition
         spark.sql("DROP TABLE changing_input")
 
 
-def test_deep_plans_are_errors_in_words(spark: Any) -> None:
+def test_a_plan_that_is_nested_too_deeply_raises_plan_error(spark: Any) -> None:
     plan = kq.plan()
     for _ in range(400):
         plan = plan.select("k")
@@ -81,7 +81,7 @@ def test_deep_plans_are_errors_in_words(spark: Any) -> None:
         spark.range(3).selectExpr("id AS k").transform(plan)
 
 
-def test_two_columns_of_one_name_are_declined(spark: Any) -> None:
+def test_an_input_with_duplicate_column_names_is_declined(spark: Any) -> None:
     frame = spark.sql("SELECT 1 AS a, 2 AS a")
     with pytest.raises(Unsupported, match="several columns named a is not supported; rename them"):
         frame.transform(kq.sql_plan("SELECT count(*) FROM input"))

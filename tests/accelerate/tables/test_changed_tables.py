@@ -70,7 +70,7 @@ def test_an_action_reads_what_was_inserted_before_it(spark, table, numbers):
     spark.catalog.dropTempView("changed_v")
 
 
-def test_a_writer_reads_what_was_inserted_after_it_was_made(spark, tmp_path, table, numbers):
+def test_a_write_includes_rows_inserted_after_its_writer_was_created(spark, tmp_path, table, numbers):
     table("changed_w", numbers)
     query = spark.table("changed_w").groupBy("k").count()
     writers = {"spark": query.write, "engine": fast(query).write}

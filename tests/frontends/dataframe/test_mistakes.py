@@ -54,6 +54,7 @@ def frames(spark: Any) -> dict[str, Any]:
         (lambda p, s: kq.lit(Decimal("1E-40")), "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION"),
         (lambda p, s: kq.lit(Decimal("0." + "1" * 40)), "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION"),
         (lambda p, s: kq.lit(Decimal("12E+38")), "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION"),
+        (lambda p, s: kq.lit(Decimal("1" * 5000)), "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION"),
         (lambda p, s: p.selectExpr("CAST(CAST(NULL AS INT) AS DATE)"), "CAST from int to date is not supported"),
         (lambda p, s: p.selectExpr("TRY_CAST(CAST(NULL AS BOOLEAN) AS DATE)"), "CAST from boolean to date"),
         (lambda p, s: p.dropna("some"), "'any' or 'all'"),

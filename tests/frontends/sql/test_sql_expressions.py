@@ -151,7 +151,7 @@ def test_intervals_in_all_spellings(text: str, amount: int, start: str, end: str
     assert parse_expression(text) == e.IntervalLiteral(amount, start, end)
 
 
-INTERVALS_WITH_TOO_MANY_CHARACTERS = [
+INTERVALS_THAT_SPARK_REJECTS = [
     "interval '1  02' day to hour",
     "interval '1\t02' day to hour",
     "interval '0000000001 01' day to hour",
@@ -167,7 +167,7 @@ INTERVALS_WITH_TOO_MANY_CHARACTERS = [
 ]
 
 
-@pytest.mark.parametrize("text", INTERVALS_WITH_TOO_MANY_CHARACTERS)
+@pytest.mark.parametrize("text", INTERVALS_THAT_SPARK_REJECTS)
 def test_spark_rejects_these_intervals(text: str, spark: SparkSession) -> None:
     with pytest.raises((ParseException, IllegalArgumentException)):
         spark.sql(f"SELECT {text}")
@@ -186,7 +186,7 @@ def test_spark_rejects_these_intervals(text: str, spark: SparkSession) -> None:
         "interval '' day",
         "interval 300000000 years",
         "interval 100 nanoseconds",
-        *INTERVALS_WITH_TOO_MANY_CHARACTERS,
+        *INTERVALS_THAT_SPARK_REJECTS,
     ],
 )
 def test_intervals_that_mean_nothing_are_errors(text: str) -> None:

@@ -48,8 +48,8 @@ def array_sort(node: CatalystNode, translate: Translator) -> Expr:
     translate.check_fields(node, "allowNullComparisonResult")
     call = _call(node, [translate(node.child("argument"))], node.child("function"), translate)
     left, right = (Column(f.name, f.type, f.nullable) for f in call.parameter_fields)
-    # Spark's optimizer removes the tests for NULL from the default comparison if no element is NULL. For elements that can
-    # be NULL, the comparison without these tests is a user's lambda, which makes NULL equal to all other elements.
+    # Spark's optimizer removes the NULL checks from the default comparison if the elements cannot be NULL. If they can be
+    # NULL, a comparison without these checks is a user's lambda, for which NULL is equal to every other element.
     if call.body == _default_order(left, right) or (not left.nullable and call.body == _order(left, right)):
         return Call.of(call.entry.without_lambda, *call.arguments)
     if node["allowNullComparisonResult"]:

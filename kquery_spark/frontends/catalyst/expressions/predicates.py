@@ -74,7 +74,7 @@ def at_least_n_non_nulls(node: CatalystNode, translate: Translator) -> Expr:
     needed: int = node["n"]
     if needed <= 0:
         return Literal(True, t.BOOL)
-    # AND does not evaluate the values after the first NULL. Spark evaluates all of them, so it may raise an error.
+    # AND stops at the first NULL, but Spark evaluates all values, so AND would miss an error of a later value.
     if needed == len(present) and not any(map(can_raise, values[1:])):
         return chain("and", present)
     if needed == 1 and present:

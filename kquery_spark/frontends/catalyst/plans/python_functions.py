@@ -46,13 +46,13 @@ def eval_python(node: CatalystNode, context: Context) -> PlanScope:
     return PlanScope(plan, (*child.output, *zip(ids, names, strict=True)))
 
 
-def require_python_functions(context: Context, words: str) -> PythonFunctions:
+def require_python_functions(context: Context, feature: str) -> PythonFunctions:
     """Return the reader of the plan's functions; raises Unsupported if all Python functions fall back to Spark.
 
-    words: names the feature in the reason.
+    feature: what the query uses, for the reason, such as "a Python UDF".
     """
     if context.functions is None:
-        raise Unsupported(f"{words} is not supported")
+        raise Unsupported(f"{feature} is not supported")
     return context.functions
 
 

@@ -80,7 +80,7 @@ class QueryAnalyzer:
         self.generators = GeneratorAnalyzer(self)
         self._ctes: _CommonTables = {}
         self._uses_of_ctes = 0
-        self._used_once: set[int] = set()  # ids of the nondeterministic tables of WITH that were used
+        self._used_ctes: set[int] = set()  # ids of the tables of WITH that were used
         self._subqueries: dict[int, AnalyzedSubquery] = {}
 
     def fail(self, message: str, node: Node | None = None) -> NoReturn:
@@ -139,11 +139,10 @@ class QueryAnalyzer:
 
         Spark computes the rows once for all uses. Here, each use is a copy, so the rows would differ.
         """
-        if all(map(is_deterministic, expressions_with_subqueries(relation.plan))):
-            return
-        if id(table) in self._used_once:
+        if id(table) not in self._used_ctes:
+            self._used_ctes.add(id(table))
+        elif not all(map(is_deterministic, expressions_with_subqueries(relation.plan))):
             raise Unsupported(f"several uses of {table.name}, which is not deterministic, are not supported")
-        self._used_once.add(id(table))
 
     def _recursive(self, table: q.CommonTable) -> ResolvedRelation:
         """Return a table of WITH RECURSIVE that reads itself; its query may have a WITH clause, too."""

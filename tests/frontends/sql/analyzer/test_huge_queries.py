@@ -51,11 +51,11 @@ def test_short_queries_of_huge_plans_are_refused(query: str, message: str):
         context.sql(query)
 
 
-@pytest.mark.parametrize("sum_", ["{}", "{} + 1", "1 - {}"])
-def test_nested_subqueries_without_names_are_analyzed_once(sum_: str):
+@pytest.mark.parametrize("template", ["{}", "{} + 1", "1 - {}"])
+def test_nested_subqueries_without_names_take_no_exponential_time(template: str):
     query, depth = "1", 14
     for _ in range(depth):
-        query = f"(SELECT {sum_.format(query)} FROM (SELECT 1) AS t)"
+        query = f"(SELECT {template.format(query)} FROM (SELECT 1) AS t)"
     context, analyses = kq.ExecutionContext(), []
     analyze = SelectAnalyzer.analyze
 
@@ -70,7 +70,7 @@ def test_nested_subqueries_without_names_are_analyzed_once(sum_: str):
     assert len(analyses) >= depth
 
 
-def test_ranges_with_large_steps_end_in_time():
+def test_ranges_with_large_steps_do_not_overflow():
     rows = kq.ExecutionContext().sql(
         "SELECT * FROM range(-9000000000000000000, 9223372036854775807, 9000000000000000000)"
     )

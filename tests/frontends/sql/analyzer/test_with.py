@@ -1,4 +1,4 @@
-"""Tables of WITH that are not deterministic: each computation returns other rows."""
+"""Tables of WITH that are not deterministic: each computation can return different rows."""
 
 from __future__ import annotations
 

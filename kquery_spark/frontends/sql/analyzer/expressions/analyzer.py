@@ -49,9 +49,9 @@ class ExpressionAnalyzer:
     take precedence over those of ``scope`` (the select list's names in ORDER BY and HAVING). allows_aggregates,
     allows_windows: whether aggregates and window functions are allowed. plans: the plans that produce the scope's columns,
     so that a column of a DataFrame can be resolved by its lineage. time_windows: the columns for calls of ``window`` and
-    ``session_window``. subqueries: the latest analysis of each subquery, by the id of its node. reuses_subqueries: True to
-    reuse these analyses, which is enough to derive names and types. Analyzing a subquery again would take exponential
-    time for nested subqueries.
+    ``session_window``. subqueries: the latest analysis of each subquery, by the id of its node. reuses_subqueries: True if
+    only names and types are needed, for which these analyses are sufficient. Without reuse, each level of nested
+    subqueries would be analyzed at least twice, which takes exponential time.
     """
 
     sql: str
