@@ -24,14 +24,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kquery_spark.config.engine import EngineConfig
 from kquery_spark.kernels.compiled import FILE_LOOPS
+from kquery_spark.physical.split_coalescer import MAX_BATCHES
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.types.vector import Int64s, narrow
 
 ROWS = 1 << 20
 _SEED = 20_260_101
-_JOINED_ROWS = 1 << 19  # the rows that a scan reads together
+# The rows that a scan reads together, at most.
+_COALESCED_ROWS = MAX_BATCHES * EngineConfig().batch_rows
 Reader = Callable[[], Any]
 
 
@@ -129,22 +132,21 @@ def selections(case: Case, source: ParquetSource) -> list[Int64s | None]:
 
 
 def by_engine(source: ParquetSource, selected: list[Int64s | None]) -> pa.ChunkedArray:
-    """The column as the engine's scan decodes it, which joins small row groups."""
+    """The column as the engine's scan decodes it, which coalesces small row groups."""
     parts = []
     splits, chosen = source.splits(), selected
     while splits:
-        together = splits[: max(1, _JOINED_ROWS // splits[0].rows)]
-        split = source.join(together, ["x"])
-        count = len(split.pieces)
-        rows = _rows_of_joined(splits[:count], chosen[:count])
+        together = splits[: max(1, _COALESCED_ROWS // splits[0].rows)]
+        split, count = source.coalesce(together, ["x"])
+        rows = _rows_of_coalesced(splits[:count], chosen[:count])
         batch = next(source.read(split, ["x"])) if rows is None else source.read_rows(split, ["x"], rows)
         parts.append(batch.columns[0])
         splits, chosen = splits[count:], chosen[count:]
     return pa.chunked_array(parts)
 
 
-def _rows_of_joined(splits: list[Split], selected: list[Int64s | None]) -> Int64s | None:
-    """The positions of the selected rows in the joined splits; None for all."""
+def _rows_of_coalesced(splits: list[Split], selected: list[Int64s | None]) -> Int64s | None:
+    """The positions of the selected rows in the coalesced splits; None for all."""
     starts = np.cumsum([0, *(split.rows for split in splits)])
     parts = [rows + start for rows, start in zip(selected, starts[:-1], strict=True) if rows is not None]
     return np.concatenate(parts) if parts else None

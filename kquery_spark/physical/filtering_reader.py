@@ -12,7 +12,7 @@ For each split of a columnar source, the reader takes these steps, and each step
 5. The other columns are decoded for the surviving rows.
 
 If step 1 excludes no row of several consecutive small splits, such as the row groups of most writers, these splits are
-joined and take the other steps as one split (``split_joiner.py``).
+coalesced and take the other steps as one split (``split_coalescer.py``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,21 +29,23 @@ from kquery_spark.expr import Call, Column, Expr, Literal
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.logical.pruning import possible_rows
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
-from kquery_spark.physical.operators.base import Metrics
 from kquery_spark.physical.prefetch import PrefetchRequest, prefetched_splits
 from kquery_spark.physical.row_conditions import RowConditions
+from kquery_spark.physical.split_coalescer import SplitCoalescer
 from kquery_spark.physical.split_columns import (
     FilteredColumns,
     SplitColumns,
     evaluate_on_dictionaries,
     rows_of,
 )
-from kquery_spark.physical.split_joiner import SplitJoiner
 from kquery_spark.run_control import check_run, current_control
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import fixed_bytes, reserve_rows
 from kquery_spark.types.vector import Flags, Int64s
+
+if TYPE_CHECKING:
+    from kquery_spark.physical.operators.base import Metrics
 
 # A run-time filter comes before the scan's own conditions if the share of rows that it passes is at most this fraction
 # of the share that the conditions pass.
@@ -85,7 +87,7 @@ class FilteringReader:
         self._own_seen = self._own_passed = 0
         self._last_split_had_rows = True  # True if rows of the last split passed the filters
         all_columns = [c for step in self._steps(self._conditions, self._runtime) for c in step]
-        self._joiner = SplitJoiner(source, all_columns, self._row_bytes, batch_rows)
+        self._coalescer = SplitCoalescer(source, all_columns, self._row_bytes, batch_rows)
 
     def prefetch_request(self, split: Split) -> PrefetchRequest | None:
         """Return the columns and rows to prefetch for a split; None if statistics exclude all of its rows.
@@ -106,7 +108,7 @@ class FilteringReader:
             with closing(prefetched_splits(self._source, splits, self.prefetch_request)) as fetched:
                 yield from self._read_each((split, self._rows_to_read(split)) for split in fetched)
         else:
-            yield from self._read_each(self._join_splits(splits))
+            yield from self._read_each(self._coalesce_splits(splits))
 
     def _read_each(self, splits: Iterable[tuple[Split, Int64s | None]]) -> Iterator[Batch]:
         control = current_control()
@@ -116,8 +118,8 @@ class FilteringReader:
             if control is not None:
                 control.count_splits(len(split.pieces) if self._source.divisible else 1)
 
-    def _join_splits(self, splits: Sequence[Split]) -> Iterator[tuple[Split, Int64s | None]]:
-        """Join adjacent splits, and yield each with the rows that statistics do not exclude (None: all rows).
+    def _coalesce_splits(self, splits: Sequence[Split]) -> Iterator[tuple[Split, Int64s | None]]:
+        """Coalesce adjacent splits, and yield each with the rows that statistics do not exclude (None: all rows).
 
         A split is read alone if statistics exclude some of its rows, or if a filter tightens while the scan reads.
         """
@@ -126,7 +128,7 @@ class FilteringReader:
             split, count = splits[at], 1
             rows = self._rows_to_read(split)
             if rows is None and not any(f.is_on and f.tightens for f in self._runtime):
-                split, count = self._joiner.join(splits, at, lambda s: self._rows_to_read(s) is None)
+                split, count = self._coalescer.coalesce(splits, at, lambda s: self._rows_to_read(s) is None)
             at += count
             yield split, rows
 
@@ -145,12 +147,12 @@ class FilteringReader:
         if not conditions.terms and not runtime:
             reserve_rows(split.rows, self._row_bytes)
             for batch in self._source.read(split, self._columns):
-                self._joiner.observe_batch(batch)
+                self._coalescer.observe_batch(batch)
                 yield batch
         elif self._source.columnar:
             read = SplitColumns(self._source, split)
             self._last_split_had_rows = yield from self._stepwise(read, split, conditions, runtime, rows)
-            self._joiner.observe(split, read)
+            self._coalescer.observe(split, read)
         else:
             yield from self._read_all_columns(split, conditions, runtime)
 

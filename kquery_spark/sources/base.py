@@ -83,7 +83,7 @@ class Source(ABC):
     A custom source is a frozen dataclass of plain values, so that it can be sent to workers (after
     ``stages.serialization.register_serializable``); it opens files in ``read``. Its schema uses Spark's types: string rather
     than large_string, timestamps in microseconds, no unsigned integers. ``read`` is called once per split, or once per
-    piece if the source is ``divisible`` (once for all pieces that ``join`` combines). A ``columnar`` source may be read
+    piece if the source is ``divisible`` (once for all pieces that ``coalesce`` combines). A ``columnar`` source may be read
     again for further columns and must then return batches of the same lengths. Return ``ranges`` only if they are certain,
     because splits are pruned by them.
 
@@ -148,16 +148,17 @@ class Source(ABC):
         """Return the same source without compiled kernels."""
         return self
 
-    def join(self, splits: Sequence[Split], columns: Sequence[str]) -> Split:
-        """Join the first split with as many of the next ones as the source can read together; return the joined split.
+    def coalesce(self, splits: Sequence[Split], columns: Sequence[str]) -> tuple[Split, int]:
+        """Coalesce the first split with as many of the next ones as the source can read together.
 
-        ``read`` returns a joined split as one batch. This saves time because small pieces cost more per row.
-        splits: adjacent splits of one piece each. columns: all columns that will be read.
+        Returns the coalesced split, which ``read`` returns as one batch, and of how many splits it consists. Small pieces
+        cost more per row, so this saves time. splits: splits of one piece each, all of the same file. columns: all columns
+        that will be read.
         """
-        return splits[0]
+        return splits[0], 1
 
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
-        """Read some rows of a split of one piece, or of a joined split, by their positions in rising order."""
+        """Read some rows of a split of one piece, or of a coalesced split, by their positions in rising order."""
         (batch,) = self.read(split, columns)
         return pick(batch, rows)
 
@@ -181,18 +182,18 @@ class Source(ABC):
     def dictionary_column(
         self, split: Split, column: str, rows: Int64s | None = None
     ) -> DictionaryColumn | None:
-        """Return a column of a split of one piece, or of a joined split, as a dictionary and indices.
+        """Return a column of a split of one piece, or of a coalesced split, as a dictionary and indices.
 
         None if the column is not stored with a dictionary, or if reading ``rows`` alone is cheaper.
         """
         return None
 
     def page_statistics(self, split: Split, columns: Sequence[str]) -> PageStatistics | None:
-        """Return statistics of row ranges within a split, or None if there are none. Joined splits have none."""
+        """Return statistics of row ranges within a split, or None if there are none. Coalesced splits have none."""
         return None
 
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
-        """Return the statistics of one column in a split, or None. A joined split has only the number of NULLs."""
+        """Return the statistics of one column in a split, or None. A coalesced split has only the number of NULLs."""
         return None
 
     def has_nulls(self, split: Split, column: str) -> bool:

@@ -20,7 +20,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.files import (
@@ -33,7 +32,7 @@ from kquery_spark.sources.files import (
     missing_error,
 )
 from kquery_spark.sources.object_stores.connections import error_text, store_of
-from kquery_spark.sources.prefetch.byte_ranges import ByteRange, read_ranges
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange, read_arrays
 from kquery_spark.sources.prefetch.read_counts import count_read
 from kquery_spark.sources.request_limit import within_limit
 
@@ -105,12 +104,15 @@ class InputFile:
             return error
         return None
 
+    @property
+    def _descriptor(self) -> int | None:
+        """The file descriptor of a local file; None for other files, and if pyarrow is too old to tell it."""
+        return int(self.native.fileno()) if self.is_local and hasattr(self.native, "fileno") else None
+
     def _status(self) -> os.stat_result:
-        """Return the status of the open file; with an old pyarrow, which has no ``fileno``, of the file at its path."""
-        try:
-            return os.fstat(self.native.fileno())
-        except AttributeError:
-            return os.stat(self._path)
+        """Return the status of the open local file; with an old pyarrow, of the file at its path."""
+        descriptor = self._descriptor
+        return os.stat(self._path) if descriptor is None else os.fstat(descriptor)
 
     def check_unchanged(self) -> None:
         """Raise SourceError if the file has changed since the query was planned.
@@ -130,9 +132,7 @@ class InputFile:
         """
         if min(nbytes, offset) < 0:
             raise ValueError(f"the file has no {nbytes} bytes at {offset}")
-        if nbytes > _MAX_UNCHECKED_BYTES and offset + nbytes > self.size():
-            self.check_unchanged()
-            raise SourceError(f"{self.file.path} ends at byte {self.size()}, which is too early")
+        self._check_size(nbytes, offset + nbytes)
         try:
             data = self.read_unchecked(nbytes, offset)
         except SourceError:
@@ -144,41 +144,48 @@ class InputFile:
             raise SourceError(f"{self.file.path} ends at byte {offset + len(data)}, which is too early")
         return data
 
-    def read_ranges(self, ranges: Sequence[ByteRange]) -> npt.NDArray[np.uint8]:
-        """Read ranges of the planned version into one array, one range after the other. Raises the errors of ``read_at``.
+    def read_arrays(self, ranges: Sequence[Sequence[ByteRange]]) -> list[npt.NDArray[np.uint8]]:
+        """Return an array for each sequence of ranges of the planned version, with their bytes one range after the other.
 
-        The ranges of a local file are read directly into the array, and its version is checked once, after the last one.
+        The ranges of a local file are read directly into one buffer, and its version is checked once, after the last one.
+        Raises the errors of ``read_at``.
         """
-        total = sum(part.size for part in ranges)
-        has_negative = any(min(part) < 0 for part in ranges)
-        if self._descriptor is None or total > _MAX_UNCHECKED_BYTES or has_negative:
-            return read_ranges(self, ranges)  # ``read_at`` raises the errors of such ranges
+        every = [part for parts in ranges for part in parts]
+        if self._descriptor is None or not hasattr(os, "preadv") or any(min(part) < 0 for part in every):
+            return read_arrays(self, ranges)  # ``read_at`` raises an error for negative positions
+        total = sum(part.size for part in every)
+        self._check_size(total, max(part.end for part in every))
         data = np.empty(total, np.uint8)
-        view, at = data.data, 0
-        try:
-            for part in ranges:
-                end = at + part.size
-                while at < end:
-                    position = part.end - (end - at)
-                    count = os.preadv(self._descriptor, [view[at:end]], position)
-                    if count == 0:
-                        self.check_unchanged()
-                        raise SourceError(f"{self.file.path} ends at byte {position}, which is too early")
-                    at += count
-        except OSError as error:
-            self.check_unchanged()  # the cause may be that the file has changed
-            raise SourceError(f"cannot read {self.file.path}: {error_text(error, self.file.path)}") from None
-        for part in ranges:
+        at = 0
+        for part in every:
+            self._read_into(data.data[at : at + part.size], part.start)
+            at += part.size
             count_read(part.size)
         self.check_unchanged()
-        return data
+        ends = np.cumsum([sum(part.size for part in parts) for parts in ranges])
+        return np.split(data, ends[:-1])
 
-    @cached_property
-    def _descriptor(self) -> int | None:
-        """The file descriptor of a local file; None for other files, or if pyarrow or the system lacks support."""
-        if not self.is_local or not hasattr(os, "preadv") or not hasattr(self.native, "fileno"):
-            return None
-        return int(self.native.fileno())
+    def _read_into(self, view: memoryview, position: int) -> None:
+        """Fill a buffer with the bytes of a local file from a position on."""
+        done = 0
+        while done < len(view):
+            try:
+                count = os.preadv(self.native.fileno(), [view[done:]], position + done)
+            except OSError as error:
+                self.check_unchanged()  # the cause may be that the file has changed
+                raise SourceError(
+                    f"cannot read {self.file.path}: {error_text(error, self.file.path)}"
+                ) from None
+            if count == 0:
+                self.check_unchanged()
+                raise SourceError(f"{self.file.path} ends at byte {position + done}, which is too early")
+            done += count
+
+    def _check_size(self, nbytes: int, end: int) -> None:
+        """Raise SourceError before memory for a large read is allocated that extends past the end of the file."""
+        if nbytes > _MAX_UNCHECKED_BYTES and end > self.size():
+            self.check_unchanged()
+            raise SourceError(f"{self.file.path} ends at byte {self.size()}, which is too early")
 
     def read_unchecked(self, nbytes: int, offset: int) -> bytes:
         """Read up to ``nbytes`` bytes of the current version, without counting them.

@@ -12,7 +12,7 @@ import pytest
 
 from kquery_spark.errors import ExecutionError
 from kquery_spark.expr import Call, Column, Expr, Literal
-from kquery_spark.physical import filtering_reader, split_joiner
+from kquery_spark.physical import filtering_reader, split_coalescer
 from kquery_spark.physical.dynamic_filters.runtime_filter import MatchFilter, RuntimeFilter
 from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
 from kquery_spark.physical.joins.join_table import JoinTable
@@ -39,7 +39,7 @@ def table() -> pa.Table:
 
 @pytest.fixture(autouse=True)
 def single_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split_joiner, "_MAX_BATCHES", 0)
+    monkeypatch.setattr(split_coalescer, "MAX_BATCHES", 0)
 
 
 @pytest.fixture

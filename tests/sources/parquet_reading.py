@@ -57,17 +57,17 @@ def selections(rows: int) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
 
 
 def assert_equal_to_pyarrow(opened: OpenFile, kernels: ModuleType, *, read: set[str]) -> None:
-    """Compare all rows and selections of each column, for each row group and, if possible, for all row groups joined.
+    """Compare all rows and selections of each column, for each row group and, if possible, for all row groups together.
 
     read: the columns that the loops must read.
     """
     every = range(len(opened.groups))
-    joined = [every] if len(every) > 1 else []
-    for groups in [*([group] for group in every), *joined]:
+    together = [every] if len(every) > 1 else []
+    for groups in [*([group] for group in every), *together]:
         rows = sum(opened.groups[group][0] for group in groups)
         names = opened.schema.names
         if len(groups) > 1:
-            names = [n for n in names if all(opened.can_join(groups[0], g, [n]) for g in groups)]
+            names = [n for n in names if all(opened.can_coalesce(groups[0], g, [n]) for g in groups)]
         columns = opened.column_readers(groups, names, kernels)
         for name in names:
             expected = pa.concat_arrays(

@@ -65,7 +65,7 @@ from kquery_spark.sources.parquet.flat_chunk import (
     MAPPED_INDICES,
     FlatChunk,
     ValueLayout,
-    join_chunks,
+    coalesced_chunk,
 )
 from kquery_spark.sources.parquet.page_codecs import LOOP_CODECS, Bytes, decompress_chunk_pages
 from kquery_spark.types.vector import Flags, Int64s
@@ -118,7 +118,7 @@ class ColumnReader:
 
     def __init__(self, chunks: Sequence[FlatChunk], kernels: ModuleType, data: Bytes) -> None:
         self._chunks = chunks
-        self.chunk = join_chunks(chunks)
+        self.chunk = coalesced_chunk(chunks)
         self._kernels = kernels
         self._data = data
 

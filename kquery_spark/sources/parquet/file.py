@@ -26,8 +26,9 @@ from kquery_spark.sources.parquet.pages import PagedColumn, file_of_pages
 from kquery_spark.sources.parquet.parsed_footer import ParsedFooter
 from kquery_spark.sources.parquet.stored_chunks import StoredChunks, range_of
 from kquery_spark.sources.parquet.value_counts import check_value_counts, has_exact_counts
-from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ByteReader, read_ranges
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ByteReader
 from kquery_spark.sources.prefetch.fetched_pieces import FetchedPieces
+from kquery_spark.sources.prefetch.fetched_ranges import FetchedRanges
 from kquery_spark.sources.prefetch.fetching import Release
 from kquery_spark.sources.prefetch.read_counts import count_read
 from kquery_spark.types import names as t
@@ -35,7 +36,7 @@ from kquery_spark.types.vector import Int64s, narrow
 
 # The loops read chunks of local files below this stored size as a whole instead of by pages.
 _MIN_PAGED_BYTES_IN_LOOPS = 8 << 20
-_MAX_JOINED_CHUNK_BYTES = 8 << 20  # larger chunks are read alone, perhaps by pages
+_MAX_COALESCED_CHUNK_BYTES = 8 << 20  # larger chunks are read alone, perhaps by pages
 _STRING_DICTIONARY = pa.dictionary(pa.int32(), t.STRING)
 _BIT_TYPES = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64(), 128: pa.binary(16)}
 
@@ -57,7 +58,7 @@ class OpenFile(ParsedFooter):
     def __init__(self, file: DataFile) -> None:
         super().__init__(file)
         self._flat_chunks: dict[tuple[int, str], FlatChunk | None] = {}
-        self._joinable_kinds: dict[tuple[int, str], Hashable] = {}
+        self._coalescible_kinds: dict[tuple[int, str], Hashable] = {}
         self._kinds: dict[Hashable, Hashable] = {}
         self._in_engine_form: dict[tuple[str, pa.DataType, pa.DataType, RebaseSettings], bool] = {}
         self._paths = [leaf.path for leaf in self._leaves]
@@ -134,7 +135,7 @@ class OpenFile(ParsedFooter):
                 return self._read(group, columns, partial(self._open, fetched))
             table = self._read(group, columns, partial(self._reader_of_thread, file))
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise self._unreadable(group, error) from None
+            raise self._unreadable([group], error) from None
         for chunk in self._chunks.byte_ranges(group, columns):
             count_read(chunk.size)
         file.check_unchanged()
@@ -178,7 +179,7 @@ class OpenFile(ParsedFooter):
         """A reader of the chunks of these columns by file position."""
         return self._reader_of(group, self._chunks.byte_ranges(group, columns))
 
-    def _reader_of(self, group: int, parts: Sequence[ByteRange]) -> ByteReader:
+    def _reader_of(self, group: int, parts: Sequence[ByteRange]) -> InputFile | FetchedRanges:
         """A reader of byte ranges of a row group by file position; remote ranges are fetched first."""
         return self._input if self._input.is_local else self._fetched.fetched(group, parts)
 
@@ -203,14 +204,14 @@ class OpenFile(ParsedFooter):
                 raise ValueError("its pages have other numbers of rows than its page index says")
             return arrays
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise self._unreadable(group, error) from None
+            raise self._unreadable([group], error) from None
 
     def column_readers(
         self, groups: Sequence[int], columns: Sequence[str], kernels: ModuleType | None
     ) -> dict[str, ColumnReader]:
         """Read the chunks of those columns that the compiled loops can decode; none without kernels.
 
-        groups: one row group, or several for which ``can_join`` is true.
+        groups: one row group, or several for which ``can_coalesce`` is true.
         """
         if kernels is None:
             return {}
@@ -221,39 +222,35 @@ class OpenFile(ParsedFooter):
                 readable[column] = chunks
         if not readable:
             return {}
-        parts = [chunk.byte_range for chunks in readable.values() for chunk in chunks]
+        ranges = [[chunk.byte_range for chunk in chunks] for chunks in readable.values()]
+        reader = self._reader_of(groups[0], [part for parts in ranges for part in parts])
         try:
-            if self._input.is_local:
-                data = self._input.read_ranges(parts)
-            else:
-                data = read_ranges(self._reader_of(groups[0], parts), parts)
+            arrays = reader.read_arrays(ranges)
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise self._unreadable(groups[0], error) from None
-        readers, start = {}, 0
-        for column, chunks in readable.items():
-            end = start + sum(chunk.byte_range.size for chunk in chunks)
-            readers[column] = ColumnReader(chunks, kernels, data[start:end])
-            start = end
-        return readers
+            raise self._unreadable(groups, error) from None
+        return {
+            column: ColumnReader(chunks, kernels, data)
+            for (column, chunks), data in zip(readable.items(), arrays, strict=True)
+        }
 
-    def can_join(self, group: int, other: int, columns: Sequence[str]) -> bool:
+    def can_coalesce(self, group: int, other: int, columns: Sequence[str]) -> bool:
         """True if ``column_readers`` can read these columns of two row groups together."""
         return all(
-            (kind := self._joinable_kind(group, column)) is not None
-            and kind is self._joinable_kind(other, column)
+            (kind := self._coalescible_kind(group, column)) is not None
+            and kind is self._coalescible_kind(other, column)
             for column in columns
         )
 
-    def _joinable_kind(self, group: int, column: str) -> Hashable:
+    def _coalescible_kind(self, group: int, column: str) -> Hashable:
         """Return the kind of a chunk, one object for equal kinds; None if it must be read alone."""
         key = (group, column)
-        if key not in self._joinable_kinds:
+        if key not in self._coalescible_kinds:
             chunk = self._flat_chunk(group, column)
             kind: Hashable = None
-            if chunk is not None and chunk.byte_range.size < _MAX_JOINED_CHUNK_BYTES:
+            if chunk is not None and chunk.byte_range.size < _MAX_COALESCED_CHUNK_BYTES:
                 kind = self._kinds.setdefault(chunk.kind, chunk.kind)
-            self._joinable_kinds[key] = kind
-        return self._joinable_kinds[key]
+            self._coalescible_kinds[key] = kind
+        return self._coalescible_kinds[key]
 
     def pages_with_rows(
         self, group: int, column: str, rows: Int64s, kernels: ModuleType | None
@@ -315,13 +312,18 @@ class OpenFile(ParsedFooter):
             data.view(bits), value_set=pa.concat_arrays([values.view(bits), pa.nulls(1, bits)])
         )
         if indices.null_count:
-            raise self._unreadable(group, ValueError(f"column {column} has values that its dictionary lacks"))
+            raise self._unreadable(
+                [group], ValueError(f"column {column} has values that its dictionary lacks")
+            )
         positions: Indices = indices.to_numpy().astype(np.uint16)
         return positions
 
-    def _unreadable(self, group: int, error: BaseException) -> SourceError:
+    def _unreadable(self, groups: Sequence[int], error: BaseException) -> SourceError:
         cause = self._input.change or error
-        return SourceError(f"cannot read row group {group} of {self.file.path}: {cause}")
+        numbers = (
+            f"row group {groups[0]}" if len(groups) == 1 else f"row groups {', '.join(map(str, groups))}"
+        )
+        return SourceError(f"cannot read {numbers} of {self.file.path}: {cause}")
 
 
 def _reader_of_pages(data: pa.Buffer, dictionaries: Sequence[str], int96_unit: str = "us") -> pq.ParquetFile:

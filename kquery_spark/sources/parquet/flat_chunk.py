@@ -83,7 +83,7 @@ MAPPED_INDICES = ValueLayout(pa.int32(), 4, AS_IN_ARROW, 4)
 
 @dataclass(frozen=True)
 class FlatChunk:
-    """A flat column of one row group, or of several row groups that ``join_chunks`` describes as one.
+    """A flat column of one row group, or of several row groups that ``coalesced_chunk`` describes as one.
 
     byte_range: the position of the chunk in its file. raw_size: bytes of its pages after decompression, headers included.
     dtype: the Arrow type to return, a dictionary type for strings that are read as indices. layout: how the values are
@@ -177,7 +177,7 @@ def flat_chunk(
     )
 
 
-def join_chunks(chunks: Sequence[FlatChunk]) -> FlatChunk:
+def coalesced_chunk(chunks: Sequence[FlatChunk]) -> FlatChunk:
     """Describe chunks of a column that have the same kind as one chunk. Of its byte range, only the size is meaningful."""
     first = chunks[0]
     if len(chunks) == 1:

@@ -7,9 +7,9 @@ A column is read by one of three readers, tried in this order in ``read_rows``:
 3. pyarrow decodes all rows of the other columns, and the selected rows are taken from these.
 
 ``read`` returns all rows. It skips the first reader, and uses the second one for chunks that it decodes faster than pyarrow,
-and for joined row groups.
+and for coalesced row groups.
 
-The loops read several small row groups together (``join``), because the Python calls for a row group can take as long as
+The loops read several small row groups together (``coalesce``), because the Python calls for a row group can take as long as
 decoding it. If the loops then find that they cannot read a column, pyarrow reads its row groups one by one.
 
 Low-cardinality strings stay dictionary-encoded.
@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -154,24 +155,19 @@ class ParquetSource(Source):
         return ColumnRange(None, None, None if None in nulls else sum(n for n in nulls if n is not None))
 
     @override
-    def join(self, splits: Sequence[Split], columns: Sequence[str]) -> Split:
+    def coalesce(self, splits: Sequence[Split], columns: Sequence[str]) -> tuple[Split, int]:
         first = splits[0]
-        if len(splits) == 1 or self._kernels() is None or self.is_remote(first):
-            return first
+        if len(splits) == 1 or self._kernels() is None or any(split.bounds for split in splits):
+            return first, 1
         opened = open_file(self.files[first.file], check=False)
         stored = self._stored(opened, columns)
-        group = first.pieces[0]
-        joined = [first]
-        for split in splits[1:]:
-            if split.file != first.file or (split.bounds or first.bounds) is not None:
-                break
-            if not opened.can_join(group, split.pieces[0], stored):
-                break
-            joined.append(split)
-        if len(joined) == 1:
-            return first
-        pieces = tuple(split.pieces[0] for split in joined)
-        return Split(first.file, pieces, _row_count(opened, pieces), sum(split.nbytes for split in joined))
+        (group,) = first.pieces
+        together = list(takewhile(lambda split: opened.can_coalesce(group, split.pieces[0], stored), splits))
+        if len(together) < 2:
+            return first, 1
+        groups = tuple(split.pieces[0] for split in together)
+        nbytes = sum(split.nbytes for split in together)
+        return Split(first.file, groups, _row_count(opened, groups), nbytes), len(together)
 
     @override
     def without_kernels(self) -> Source:
@@ -184,7 +180,7 @@ class ParquetSource(Source):
         )
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
-        """Yield one batch with all rows of the split, which can be a joined one."""
+        """Yield one batch with all rows of the split, which can be a coalesced one."""
         yield self._read_all_rows(split, columns, self._kernels())
 
     def _read_all_rows(self, split: Split, columns: Sequence[str], kernels: ModuleType | None) -> Batch:
@@ -217,8 +213,8 @@ class ParquetSource(Source):
         group = split.pieces[0]
         stored = self._stored(opened, columns)
         kernels = self._kernels()
-        is_joined = len(split.pieces) > 1  # ``join`` leaves out chunks that are read page by page
-        paged = [] if is_joined else [opened.pages_with_rows(group, c, rows, kernels) for c in stored]
+        is_coalesced = len(split.pieces) > 1  # ``coalesce`` leaves out chunks that are read page by page
+        paged = [] if is_coalesced else [opened.pages_with_rows(group, c, rows, kernels) for c in stored]
         pages = {p.name: p for p in paged if p is not None}
         # a loop returns None for a chunk that it cannot read, which leaves the column to pyarrow
         arrays = {

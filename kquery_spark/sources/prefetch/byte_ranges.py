@@ -28,10 +28,13 @@ class ByteReader(Protocol):
         ...
 
 
-def read_ranges(reader: ByteReader, ranges: Sequence[ByteRange]) -> npt.NDArray[np.uint8]:
-    """Read ranges into one array, one range after the other."""
-    parts = [np.frombuffer(reader.read_at(part.size, part.start), np.uint8) for part in ranges]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+def read_arrays(reader: ByteReader, ranges: Sequence[Sequence[ByteRange]]) -> list[npt.NDArray[np.uint8]]:
+    """Return an array for each sequence of ranges, with their bytes one range after the other."""
+    arrays = []
+    for parts in ranges:
+        data = [np.frombuffer(reader.read_at(part.size, part.start), np.uint8) for part in parts]
+        arrays.append(data[0] if len(data) == 1 else np.concatenate(data))
+    return arrays
 
 
 class ReaderAsFile:

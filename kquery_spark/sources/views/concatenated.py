@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import ClassVar
 
 import pyarrow as pa
@@ -69,11 +68,10 @@ class ConcatenatedSource(Source):
         return source, replace(split, file=file)
 
     @override
-    def join(self, splits: Sequence[Split], columns: Sequence[str]) -> Split:
-        file = splits[0].file
-        source, own = self._by_file[file]
-        same_file = takewhile(lambda split: split.file == file, splits)
-        return replace(source.join([replace(split, file=own) for split in same_file], columns), file=file)
+    def coalesce(self, splits: Sequence[Split], columns: Sequence[str]) -> tuple[Split, int]:
+        source, _ = self._in_source(splits[0])
+        own, count = source.coalesce([self._in_source(split)[1] for split in splits], columns)
+        return replace(own, file=splits[0].file), count
 
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:

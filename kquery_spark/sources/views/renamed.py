@@ -43,8 +43,8 @@ class RenamedColumns(SourceView):
         return Batch(schema, renamed, batch.num_rows)
 
     @override
-    def join(self, splits: Sequence[Split], columns: Sequence[str]) -> Split:
-        return self.source.join(splits, [self._stored[column] for column in columns])
+    def coalesce(self, splits: Sequence[Split], columns: Sequence[str]) -> tuple[Split, int]:
+        return self.source.coalesce(splits, [self._stored[column] for column in columns])
 
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:

@@ -14,7 +14,7 @@ import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SourceError
 from kquery_spark.expr import Call, Column, Expr, InList, Literal
-from kquery_spark.physical import filtering_reader, split_joiner
+from kquery_spark.physical import filtering_reader, split_coalescer
 from kquery_spark.physical.operators import ScanExec, TaskContext
 from kquery_spark.run_control import RunControl
 from kquery_spark.sources.base import Split
@@ -111,13 +111,13 @@ def test_the_rows_and_their_order_are_those_of_single_row_groups(
 ) -> None:  # fmt: skip
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=GROUP_ROWS, compression=codec)
     plan = scan(parquet_source([str(tmp_path / "t.parquet")]), *filters)
-    joined = rows_of(plan)
+    coalesced = rows_of(plan)
     assert reads == [1, 2, 4, 8, 5]
     reads.clear()
-    monkeypatch.setattr(split_joiner, "_MAX_BATCHES", 0)
-    assert joined.equals(rows_of(plan))
+    monkeypatch.setattr(split_coalescer, "MAX_BATCHES", 0)
+    assert coalesced.equals(rows_of(plan))
     assert reads == [1] * GROUPS
-    assert filters or joined.equals(table)
+    assert filters or coalesced.equals(table)
 
 
 def test_without_loops_row_groups_are_read_one_by_one(path: Path, table: pa.Table, reads: list[int]) -> None:
@@ -127,7 +127,7 @@ def test_without_loops_row_groups_are_read_one_by_one(path: Path, table: pa.Tabl
     assert reads == [1] * GROUPS
 
 
-def test_renamed_and_concatenated_sources_join_the_row_groups_of_each_file(
+def test_renamed_and_concatenated_sources_coalesce_the_row_groups_of_each_file(
     path: Path, table: pa.Table, reads: list[int]
 ) -> None:
     pq.write_table(table, path.with_name("u.parquet"), row_group_size=GROUP_ROWS)
@@ -140,7 +140,7 @@ def test_renamed_and_concatenated_sources_join_the_row_groups_of_each_file(
     assert len(reads) < 10
 
 
-def test_only_row_groups_with_equal_encodings_are_joined(
+def test_only_row_groups_with_equal_encodings_are_coalesced(
     path: Path, table: pa.Table, reads: list[int]
 ) -> None:
     with pq.ParquetWriter(path, table.schema, compression="snappy") as writer:
@@ -175,15 +175,15 @@ def test_a_row_group_with_excluded_pages_is_read_alone(
     assert set(reads) == {1}
 
 
-def test_wide_rows_are_joined_up_to_a_number_of_bytes(
+def test_wide_rows_are_coalesced_up_to_a_number_of_bytes(
     path: Path, table: pa.Table, reads: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(split_joiner, "_MAX_BYTES", 3 * GROUP_ROWS * 32)
+    monkeypatch.setattr(split_coalescer, "_MAX_BYTES", 3 * GROUP_ROWS * 32)
     assert rows_of(scan(parquet_source([str(path)]))).equals(table)
     assert max(reads) <= 3
 
 
-def test_long_strings_are_joined_by_the_bytes_of_their_values(tmp_path: Path, reads: list[int]) -> None:
+def test_long_strings_are_coalesced_by_the_bytes_of_their_values(tmp_path: Path, reads: list[int]) -> None:
     """Their dictionary makes the chunks small, but not the decoded strings."""
     words = [f"{number}" * 1200 for number in range(1000, 1300)]
     rows = pa.table({"s": [words[number % 300] for number in range(40_000)]})
@@ -191,7 +191,7 @@ def test_long_strings_are_joined_by_the_bytes_of_their_values(tmp_path: Path, re
     plan = scan(parquet_source([str(tmp_path / "t.parquet")]))
     assert rows_of(plan).equals(rows)
     assert reads[:2] == [1, 2]
-    assert max(reads) * 4000 * 4800 <= split_joiner._MAX_BYTES
+    assert max(reads) * 4000 * 4800 <= split_coalescer._MAX_BYTES
     assert len(reads) > 4
     reads.clear()
     filtered = rows_of(scan(parquet_source([str(tmp_path / "t.parquet")]), Call.of("isnotnull", S)))
@@ -199,14 +199,14 @@ def test_long_strings_are_joined_by_the_bytes_of_their_values(tmp_path: Path, re
     assert len(reads) > 4
 
 
-def test_the_rows_of_joined_splits_follow_the_rows_of_a_batch(path: Path, reads: list[int]) -> None:
+def test_the_rows_of_coalesced_splits_follow_the_rows_of_a_batch(path: Path, reads: list[int]) -> None:
     plan = scan(parquet_source([str(path)]))
-    batch_rows = 3 * GROUP_ROWS // split_joiner._MAX_BATCHES
+    batch_rows = 3 * GROUP_ROWS // split_coalescer.MAX_BATCHES
     list(plan.execute(TaskContext(config=EngineConfig(batch_rows=batch_rows))))
     assert max(reads) == 3
 
 
-def test_dictionaries_of_joined_splits_have_at_most_16_bits_together(
+def test_dictionaries_of_coalesced_splits_have_at_most_16_bits_together(
     tmp_path: Path, reads: list[int]
 ) -> None:
     values = MAX_DICTIONARY_VALUES // 5

@@ -1,8 +1,8 @@
 """Decides which adjacent splits a scan reads together.
 
 The Python calls for a row group take as long as decoding the columns of about 100,000 rows, and they hold the interpreter
-lock, so the threads of a process wait for each other. Therefore small row groups are joined, and each loop takes the pages
-of all of them in one call (see docs/parquet-reader.md).
+lock, so the threads of a process wait for each other. Therefore small row groups are coalesced, and each loop takes the
+pages of all of them in one call (see docs/parquet-reader.md).
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.dictionary_column import MAX_DICTIONARY_VALUES
 from kquery_spark.types.batch import Batch
 
-_MAX_BATCHES = 4  # joined splits have at most this many times the rows of a batch
-_MAX_BYTES = 64 << 20  # the decoded values of joined splits take at most this memory, by estimates
+MAX_BATCHES = 4
+"""Coalesced splits have at most this many times the rows of a batch."""
+_MAX_BYTES = 64 << 20  # the decoded values of coalesced splits take at most this memory, by estimates
 _MAX_SPLITS = 1024
 
 
-class SplitJoiner:
-    """Joins splits of one scan. The sizes of the splits that were read limit how many of the next ones it joins.
+class SplitCoalescer:
+    """Coalesces splits of one scan. The sizes of the splits that were read limit how many of the next ones are coalesced.
 
     columns: all columns that the scan reads. row_bytes: the bytes of a row's fixed-width values. batch_rows: the rows of a
     batch.
@@ -31,38 +32,34 @@ class SplitJoiner:
     def __init__(self, source: Source, columns: Sequence[str], row_bytes: int, batch_rows: int) -> None:
         self._source = source
         self._columns = columns
-        self._max_rows = batch_rows if needs_small_batches() else _MAX_BATCHES * batch_rows
-        # It starts with one and doubles after each join, so that a query with a LIMIT reads little more than it needs.
+        self._max_rows = batch_rows if needs_small_batches() else MAX_BATCHES * batch_rows
+        # It starts with one and doubles each time, so that a query with a LIMIT reads little more than it needs.
         self._max_splits = 1
         self._row_bytes: float = row_bytes
         self._largest_dictionary = 0  # the number of values in the dictionary of a single split
 
-    def join(
+    def coalesce(
         self, splits: Sequence[Split], at: int, reads_all_rows: Callable[[Split], bool]
     ) -> tuple[Split, int]:
-        """Join the split at a position with those after it. Returns the joined split and the number of its splits.
+        """Coalesce the split at a position with those after it. Returns the coalesced split and the number of its splits.
 
-        reads_all_rows: returns True if statistics exclude no row of a split; other splits are not joined. It is called only
-        for splits that the source can join, because it takes longer than all other checks, and at most twice for each.
+        reads_all_rows: returns True if statistics exclude no row of a split; other splits are read alone. It is called only
+        for splits that the source can coalesce, because it takes longer than all other checks, and at most twice for each.
         """
-        first = splits[at]
         if self._max_splits == 1:
             self._max_splits = 2
-            return first, 1
+            return splits[at], 1
         candidates = list(self._candidates(splits, at))
-        joined = self._source.join(candidates, self._columns)
-        if joined is first:
-            return first, 1
-        others = candidates[1 : len(joined.pieces)]
-        count = 1 + sum(1 for _ in takewhile(reads_all_rows, others))
-        if count <= len(others):
-            joined = self._source.join(candidates[:count], self._columns)
+        coalesced, count = self._source.coalesce(candidates, self._columns)
+        whole = 1 + sum(1 for _ in takewhile(reads_all_rows, candidates[1:count]))
+        if whole < count:
+            coalesced, count = self._source.coalesce(candidates[:whole], self._columns)
         if count > 1:
             self._max_splits = min(2 * self._max_splits, _MAX_SPLITS)
-        return joined, count
+        return coalesced, count
 
     def _candidates(self, splits: Sequence[Split], at: int) -> Iterator[Split]:
-        """Yield the split at a position, and those after it, up to the limits of joined splits."""
+        """Yield the split at a position, and those after it, up to the limits of coalesced splits."""
         first = splits[at]
         rows = nbytes = values = 0
         for split in islice(splits, at, at + self._max_splits):
