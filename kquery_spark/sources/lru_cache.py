@@ -38,6 +38,7 @@ class LruCache(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """Return the cached value of a key and mark it as used, or None."""
         with self._lock:
+            # Not get and move_to_end: that would compare the keys, which may be whole plans, twice.
             value = self._values.pop(key, None)
             if value is not None:
                 self._values[key] = value

@@ -118,15 +118,23 @@ def all_changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCa
     Catalyst plans do not need the added entries, because ``declined_classes`` declines their expression classes.
     """
     calls = dict(changed_calls(settings))
-    every = [call for call in _changes(settings.version) if call.concerns is None]
-    policy = _time_parser(settings)
-    if policy not in (None, EXCEPTION):
-        reason = f"patterns of times are not supported while {TIME_PARSER} is {policy}"
-        entries = filter(None, map(for_catalyst, _PRINTING))
-        every += [ChangedCall(entry.name, entry.catalyst, None, reason) for entry in entries]
-    for call in every:
+    for call in (*_wholly_changed(settings.version), *_printing_changes(_time_parser(settings))):
         calls[call.function] = (*calls.get(call.function, ()), call)
     return calls
+
+
+def _wholly_changed(version: str) -> list[ChangedCall]:
+    """Return the functions whose calls all fall back for a version of Spark."""
+    return [call for call in _changes(version) if call.concerns is None]
+
+
+def _printing_changes(policy: str | None) -> list[ChangedCall]:
+    """Return the functions that print times differently under a value of the time parser policy; all calls fall back."""
+    if policy in (None, EXCEPTION):
+        return []
+    reason = f"patterns of times are not supported while {TIME_PARSER} is {policy}"
+    entries = filter(None, map(for_catalyst, _PRINTING))
+    return [ChangedCall(entry.name, entry.catalyst, None, reason) for entry in entries]
 
 
 def _changes_by_time_parser(policy: str | None) -> list[ChangedCall]:
@@ -184,15 +192,14 @@ def _time_parser(settings: SessionSettings) -> str | None:
 
 def declined_classes(settings: SessionSettings) -> Mapping[str, str]:
     """Return the expression classes that fall back for this version of Spark and these settings, each with the reason."""
-    reasons: dict[str, str] = {}
-    for call in _changes(settings.version):
-        if call.concerns is None:
-            reasons |= {cls: f"{call.reason}, so {cls} falls back to Spark" for cls in call.classes}
-    policy = _time_parser(settings)
-    if policy not in (None, EXCEPTION):
-        reason = f"patterns of times are not supported while {TIME_PARSER} is {policy}"
-        reasons |= dict.fromkeys(_PRINTING, reason)
-    return reasons
+    reasons = {
+        cls: f"{call.reason}, so {cls} falls back to Spark"
+        for call in _wholly_changed(settings.version)
+        for cls in call.classes
+    }
+    return reasons | {
+        cls: call.reason for call in _printing_changes(_time_parser(settings)) for cls in call.classes
+    }
 
 
 def check_expressions(node: CatalystNode, reasons: Mapping[str, str]) -> None:

@@ -10,7 +10,6 @@ from kquery_spark.errors import PlanError, type_name
 from kquery_spark.frontends.dataframe.literals import literal_node, type_text
 from kquery_spark.frontends.sql import parse_expression, parse_type, to_sql
 from kquery_spark.frontends.sql.ast import expressions as ast
-from kquery_spark.frontends.sql.ast import windows as window_ast
 from kquery_spark.frontends.sql.ast.node import rewrite
 
 if TYPE_CHECKING:
@@ -255,10 +254,11 @@ class Column:
 
     def over(self, window: WindowBuilder) -> Column:
         """The function over a window."""
-        spec = getattr(window, "spec", None)
-        if not isinstance(spec, window_ast.WindowSpec):
+        from kquery_spark.frontends.dataframe.windows import WindowBuilder  # imports this module
+
+        if not isinstance(window, WindowBuilder):
             raise PlanError(f"over() takes a window as Window makes them, not {type_name(window)}")
-        return Column(replace(self._call("over"), over=spec))
+        return Column(replace(self._call("over"), over=window.spec))
 
     def _call(self, method: str) -> ast.Call:
         if not isinstance(self.node, ast.Call):

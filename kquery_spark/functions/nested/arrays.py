@@ -15,6 +15,7 @@ from kquery_spark.functions.core.arguments import dense_mask, numbers
 from kquery_spark.functions.core.conditional import common_argument_type
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
+    COLUMN,
     CallContext,
     EvalMode,
     Function,
@@ -46,6 +47,11 @@ from kquery_spark.types.vector import Data, Vector
 # --- order ----------------------------------------------------------------------------------------
 
 
+def _check_constant_order(values: Sequence[object]) -> None:
+    if len(values) > 1 and values[1] is COLUMN:
+        raise Unsupported("sort_array in an order that is not a constant is not supported")
+
+
 def _sort(args: Sequence[Vector], context: CallContext) -> Data:
     """Sort in ascending order with NULLs first, or in descending order with NULLs last; the sort is stable.
 
@@ -53,8 +59,6 @@ def _sort(args: Sequence[Vector], context: CallContext) -> Data:
     ``java.util.Arrays.sort``, in which -0.0 comes before 0.0.
     """
     n = context.num_rows
-    if len(args) > 1 and not args[1].is_scalar:
-        raise Unsupported("sort_array in an order that is not a constant is not supported")
     ascending = args[1].data.as_py() if len(args) > 1 else True
     if ascending is None:
         return pa.nulls(n, context.dtype)
@@ -265,6 +269,7 @@ register(
         catalyst=("SortArray",),
         arity=(1, 2),
         calls=CallForm(adds=(1, ", true")),
+        check_values=_check_constant_order,
         invalid_utf8=InvalidUtf8.BYTES,
     ),
     *(

@@ -194,7 +194,10 @@ class Facts:
 
         The policy is that of the session that is active in the JVM's thread, which may not be the session of the plan.
         """
-        policy = self._jvm.call("org.apache.spark.sql.internal.SQLConf", "get").getConfString(TIME_PARSER)
+        try:
+            policy = self._jvm.call("org.apache.spark.sql.internal.SQLConf", "get").getConfString(TIME_PARSER)
+        except Exception:  # py4j's; then dates are read from the literals themselves
+            return False
         return str(policy).upper() != LEGACY
 
     @_declines_on_error

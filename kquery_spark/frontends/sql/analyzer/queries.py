@@ -279,18 +279,22 @@ class QueryAnalyzer:
         keys = []
         for item in order_by:
             node = item.expression
-            if is_ordinal(node):
-                if not 1 <= node.value <= len(visible):
-                    self.fail(
-                        f"[ORDER_BY_POS_OUT_OF_RANGE] ORDER BY {node.value} is not in the select list of "
-                        f"{len(visible)} column(s)",
-                        node,
-                    )
-                expr = visible[node.value - 1].value
-            else:
-                expr = self.sort_key(node, analyzer)
+            position = self.ordinal(node, len(visible), "ORDER BY")
+            expr = self.sort_key(node, analyzer) if position is None else visible[position].value
             keys.append(SortKey(expr, item.ascending, item.nulls_first))
         return ResolvedRelation(Sort(relation.plan, tuple(keys)), relation.scope)
+
+    def ordinal(self, node: ast.Expression, count: int, clause: str) -> int | None:
+        """The column index to which an integer in ORDER BY or GROUP BY refers; None for other expressions."""
+        if not is_ordinal(node):
+            return None
+        if not 1 <= node.value <= count:
+            word = clause.replace(" ", "_")
+            self.fail(
+                f"[{word}_POS_OUT_OF_RANGE] {clause} {node.value} is not in the select list of {count} column(s)",
+                node,
+            )
+        return node.value - 1
 
     def sort_key(self, node: ast.Expression, analyzer: ExpressionAnalyzer) -> Expr:
         """Analyze a key of ORDER BY; of subqueries, Spark allows only scalar ones that do not read the outer row."""

@@ -66,18 +66,6 @@ class SelectContext:
             preferred=preferred,
         )
 
-    def ordinal(self, node: ast.Expression, count: int, clause: str) -> int | None:
-        """The column index to which an integer in ORDER BY or GROUP BY refers; None for other expressions."""
-        if not is_ordinal(node):
-            return None
-        if not 1 <= node.value <= count:
-            word = clause.replace(" ", "_")
-            self.queries.fail(
-                f"[{word}_POS_OUT_OF_RANGE] {clause} {node.value} is not in the select list of {count} column(s)",
-                node,
-            )
-        return node.value - 1
-
 
 def is_ordinal(node: ast.Expression) -> TypeGuard[ast.IntegerLiteral]:
     """Return whether a key of ORDER BY or GROUP BY is a position in the select list: an int, such as 1, but not 1L."""

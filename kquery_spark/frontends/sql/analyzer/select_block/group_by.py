@@ -73,7 +73,7 @@ def _key_resolver(
     analyzer = context.expressions(relation.scope, "GROUP BY", aliases=aliases, allows_aggregates=True)
 
     def resolve(node: ast.Expression) -> Expr:
-        index = context.ordinal(node, len(items), "GROUP BY")
+        index = context.queries.ordinal(node, len(items), "GROUP BY")
         expr = analyzer.expr(node) if index is None else items[index].expr
         if contains(expr, is_aggregate):
             error = "GROUP_BY_AGGREGATE" if index is None else "GROUP_BY_POS_AGGREGATE"

@@ -30,7 +30,7 @@ def sort_keys(
         return [SortKey(i.expr, item.ascending, item.nulls_first) for i in items]
     keys = []
     for item in order_by:
-        index = context.ordinal(item.expression, len(items), "ORDER BY")
+        index = context.queries.ordinal(item.expression, len(items), "ORDER BY")
         expr = context.queries.sort_key(item.expression, analyzer) if index is None else items[index].expr
         keys.append(SortKey(expr, item.ascending, item.nulls_first))
     return keys
