@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 from collections.abc import Iterable
 from functools import cache, lru_cache
 
@@ -23,23 +24,27 @@ _HEAP_BUDGET_DIVISOR = 8  # with a small memory budget, an eighth of it may rema
 @cache
 def tune_worker_heap() -> None:
     """Let a worker, which only runs tasks, keep freed memory."""
-    _set(_WORKER_OPTIONS)
+    _set_malloc_options(_WORKER_OPTIONS)
 
 
 @cache
 def tune_user_heap() -> None:
-    """Let the user's process, which also does other work, keep up to 64 MiB of freed memory."""
-    _set(_USER_PROCESS_OPTIONS)
+    """Let the user's process, which also does other work, keep up to 64 MiB of freed memory.
+
+    It changes nothing if the user has configured the C library by environment variables.
+    """
+    if not any(name.startswith("MALLOC_") or name == "GLIBC_TUNABLES" for name in os.environ):
+        _set_malloc_options(_USER_PROCESS_OPTIONS)
 
 
 @lru_cache(maxsize=1)  # sets the options only if the budget has changed since the last task
 def fit_worker_heap(memory_bytes: int) -> None:
     """Limit the freed memory that stays in the heap to a share of the task's memory budget."""
     share = memory_bytes // _HEAP_BUDGET_DIVISOR
-    _set((option, min(nbytes, max(1 << 20, share))) for option, nbytes in _WORKER_OPTIONS)
+    _set_malloc_options((option, min(nbytes, max(1 << 20, share))) for option, nbytes in _WORKER_OPTIONS)
 
 
-def _set(options: Iterable[tuple[int, int]]) -> None:
+def _set_malloc_options(options: Iterable[tuple[int, int]]) -> None:
     with contextlib.suppress(OSError, AttributeError):  # the C library is not GNU's
         library = ctypes.CDLL(None)
         for option, nbytes in options:

@@ -252,8 +252,15 @@ def _local_files(root: str) -> list[tuple[DataFile, str]]:
         file = _stat(root)
         return [] if file is None else [(file, os.path.basename(root))]
     files = []
+    # By directory: the directories on the way to it, without symbolic links. Links can lead back to one of them.
+    ancestors = {root: frozenset({os.path.realpath(root)})}
     for directory, directories, names in os.walk(root, onerror=_raise_unlisted, followlinks=True):
         directories[:] = [f for f in directories if not _hidden(f)]
+        for full in (os.path.join(directory, name) for name in directories):
+            real = os.path.realpath(full)
+            if real in ancestors[directory]:
+                raise SourceError(f"cannot list {full}: it is a link to a directory that contains it")
+            ancestors[full] = ancestors[directory] | {real}
         for name in names:
             full = os.path.join(directory, name)
             file = None if _hidden(name) else _stat(full)

@@ -104,11 +104,13 @@ def test_a_deeply_nested_plan_is_compiled_again(path: str) -> None:
 
     def deep() -> LogicalPlan:
         total: Expr = Column("k", t.LONG, True)
-        for number in range(240):
+        for number in range(300):
             total = Call.of("add", total, Literal(number, t.LONG))
         return Projection(scan(path), (Named(total, "total"),))
 
-    assert compiled(deep()).graph == compiled(deep()).graph
+    first, second = compiled(deep()), compiled(deep())
+    assert first is not second
+    assert first.graph == second.graph
 
 
 def test_a_query_that_is_planned_again_reads_the_current_files(spark: SparkSession, path: str) -> None:

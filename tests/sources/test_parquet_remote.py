@@ -22,7 +22,7 @@ from kquery_spark.physical.operators.scan import ScanExec
 from kquery_spark.physical.prefetch import PrefetchRequest, prefetched_splits
 from kquery_spark.sources.base import ColumnRange, Split
 from kquery_spark.sources.deletes.deletion_vectors import DeletedPositions, DeletionVector
-from kquery_spark.sources.deletes.live_rows import CACHED_POSITIONS, LiveRows
+from kquery_spark.sources.deletes.live_rows import DELETION_VECTOR_CACHE, LiveRows
 from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.parquet import chunk_pages, column_reader, page_index
 from kquery_spark.sources.parquet import source as parquet_source_module
@@ -290,7 +290,7 @@ def test_deleted_rows_are_looked_up_while_columns_are_fetched(far):
     vector = DeletedPositions(2, np.array([3, GROUP_ROWS + 1], "<i8").tobytes())
     live = LiveRows(far, (vector,))
     release = live.fetch(split, ["id"])
-    assert CACHED_POSITIONS.get(vector) is not None
+    assert DELETION_VECTOR_CACHE.get(vector) is not None
     (batch,) = live.read(split, ["id"])
     assert batch.columns[0].to_pylist()[2:5] == [2, 4, 5]
     release()

@@ -86,7 +86,7 @@ def test_errors_do_not_contain_credentials(monkeypatch):
 
 
 def test_the_cache_of_delete_files_has_a_limit_in_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr(position_deletes, "POSITIONS_CACHE", cache := LruCache(400))
+    monkeypatch.setattr(position_deletes, "POSITION_DELETE_CACHE", cache := LruCache(400))
     for name in ("1", "2", "3"):
         path = write(tmp_path / f"{name}.parquet", ["a"] * 10, range(10))
         assert PositionDeletes("a", (path,)).positions().tolist() == list(range(10))

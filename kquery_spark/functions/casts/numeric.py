@@ -147,7 +147,7 @@ def _wide_decimal_int(vector: Vector, context: CallContext) -> Data:
     bits = context.dtype.bit_width
     limit = 2 ** (bits - 1)
     wholes: list[int | None] = []
-    for unscaled in dk._unscaled(vector, context.num_rows):
+    for unscaled in dk.unscaled_integers(vector, context.num_rows):
         if unscaled is None:
             wholes.append(None)
             continue

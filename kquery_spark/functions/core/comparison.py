@@ -70,7 +70,7 @@ def _decimals(left: Vector, right: Vector, context: CallContext) -> tuple[Data, 
         if (up_l == 1 or dk.magnitude(left.data) * up_l <= INT64_MAX) and (
             up_r == 1 or dk.magnitude(right.data) * up_r <= INT64_MAX
         ):
-            return dk._scaled(left.data, up_l), dk._scaled(right.data, up_r)
+            return dk.scaled(left.data, up_l), dk.scaled(right.data, up_r)
     scale = max(left.dtype.scale, right.dtype.scale)
     wide = pa.decimal256(38 + scale, scale)
     return left.plain().cast(wide), right.plain().cast(wide)

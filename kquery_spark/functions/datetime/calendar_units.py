@@ -15,6 +15,7 @@ from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.datetime.calendar_names import DAYS_SHORT, MONTHS_SHORT
 from kquery_spark.functions.datetime.date_fields import is_stamp, local
 from kquery_spark.functions.registry import (
+    ALWAYS_RAISES,
     ANSI_RAISES,
     COLUMN,
     CallContext,
@@ -230,7 +231,7 @@ register(
         _moved_type,
         arity=(3, 3),
         unit_words=("TIMESTAMPADD", "DATEADD", "DATE_ADD"),
-        raises=frozenset(EvalMode),
+        raises=ALWAYS_RAISES,
         check_values=_check_unit,
         coerce=lambda types: [t.STRING, t.LONG, types[2] if is_stamp(types[2]) else t.timestamp("UTC")],
     ),

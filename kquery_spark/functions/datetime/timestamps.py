@@ -15,8 +15,8 @@ from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.datetime.date_fields import coerce_stamp, ints, is_stamp, local
 from kquery_spark.functions.datetime.dates import NO_LEGACY_INTERVAL
 from kquery_spark.functions.registry import (
+    ALWAYS_RAISES,
     CallContext,
-    EvalMode,
     Function,
     accept,
     cast_to,
@@ -180,14 +180,14 @@ register(
         _from_units(SECOND_MICROS),
         _TO_STAMP,
         catalyst=("SecondsToTimestamp",),
-        raises=frozenset(EvalMode),
+        raises=ALWAYS_RAISES,
     ),
     Function(
         "timestamp_millis",
         _from_units(1000),
         _TO_STAMP,
         catalyst=("MillisToTimestamp",),
-        raises=frozenset(EvalMode),
+        raises=ALWAYS_RAISES,
     ),
     Function("timestamp_micros", _from_units(1), _TO_STAMP, catalyst=("MicrosToTimestamp",)),
     Function(

@@ -18,6 +18,7 @@ from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, CallFor
 from kquery_spark.functions.core.distinct import per_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
+    ALWAYS_RAISES,
     Branching,
     CallContext,
     CatalystParameters,
@@ -236,7 +237,7 @@ register(
         accept(t.BINARY, _S),
         catalyst=("UnBase64",),
         parameters=CatalystParameters(fixed=(("failOnError", False),)),
-        raises=frozenset(EvalMode),
+        raises=ALWAYS_RAISES,
         coerce=cast_to(_S),
         invalid_utf8=InvalidUtf8.REPLACED,
     ),
@@ -302,7 +303,7 @@ register(
         accept(_S, _S, _S, _I),
         arity=(3, 3),
         nullable=Nullability.OTHER_REASONS,
-        raises=frozenset(EvalMode),
+        raises=ALWAYS_RAISES,
         coerce=cast_to(_S, _S, _I),
         calls=THREE_COLUMNS,
         invalid_utf8=InvalidUtf8.REPLACED,

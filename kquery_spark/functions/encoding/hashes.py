@@ -191,12 +191,12 @@ def _decimals(vector: Vector, length: int, seed: Any, method: Any) -> Any:
     """Up to 18 digits the unscaled long, past that the big-endian bytes of the unscaled integer."""
     if vector.dtype.precision <= 18:
         if not vector.is_narrow:
-            vector = Vector(vector.dtype, pa.array(dk._unscaled(vector, length), t.LONG))
+            vector = Vector(vector.dtype, pa.array(dk.unscaled_integers(vector, length), t.LONG))
         array = vector.data
         return method.of_long(
             (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False), seed
         )
-    strings = [_bytes(u) for u in dk._unscaled(vector, length)]
+    strings = [_bytes(u) for u in dk.unscaled_integers(vector, length)]
     offsets, raw = layout(pa.array(strings, t.BINARY))
     return method.of_bytes(raw, offsets[:-1], offsets[1:] - offsets[:-1], seed)
 

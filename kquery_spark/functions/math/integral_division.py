@@ -55,7 +55,7 @@ def _same_scale(left: Vector, right: Vector) -> tuple[Vector, Vector] | None:
         factor = 10 ** (scale - side.dtype.scale)
         if not side.is_narrow or factor > INT64_MAX or dk.magnitude(side.data) * factor > INT64_MAX:
             return None
-        sides.append(Vector(pa.decimal128(38, scale), dk._scaled(side.data, factor)))
+        sides.append(Vector(pa.decimal128(38, scale), dk.scaled(side.data, factor)))
     return sides[0], sides[1]
 
 
@@ -65,7 +65,7 @@ def _big_pair(left: Vector, right: Vector, length: int) -> tuple[Any, Any, Any]:
     The integers are those of the rows in the mask only.
     """
     scale = max(left.dtype.scale, right.dtype.scale)
-    a, b = dk._unscaled(left, length), dk._unscaled(right, length)
+    a, b = dk.unscaled_integers(left, length), dk.unscaled_integers(right, length)
     present = np.array([x is not None and y is not None for x, y in zip(a, b, strict=True)], np.bool_)
     return (
         a[present] * 10 ** (scale - left.dtype.scale),

@@ -17,6 +17,7 @@ from kquery_spark.functions.casts.floats import CONTEXT, exact_decimal, round_sc
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.math.overflow import overflow
 from kquery_spark.functions.registry import (
+    ALWAYS_RAISES,
     COLUMN,
     CallContext,
     EvalMode,
@@ -124,7 +125,7 @@ def _decimals(vector: Vector, scale: int, even: bool, context: CallContext) -> D
         if vector.is_narrow:
             return dk.rescale(vector.data, source.scale, context)
         return dk.to_wide(vector, context)
-    unscaled = dk._unscaled(vector, context.num_rows)
+    unscaled = dk.unscaled_integers(vector, context.num_rows)
     present = np.array([u is not None for u in unscaled], np.bool_)
     unit = 10 ** (source.scale - scale)
     values = unscaled[present]
@@ -202,7 +203,7 @@ def _to_scale(args: Sequence[Vector], up: bool, context: CallContext) -> Data:
             whole = (-(-raw // unit) if up else raw // unit) * tens
             mask = pc.is_null(vector.data) if vector.data.null_count else None
             return dk.check_range(dk.with_nulls(whole, mask), context)
-        unscaled = dk._unscaled(vector, context.num_rows)
+        unscaled = dk.unscaled_integers(vector, context.num_rows)
         present = np.array([u is not None for u in unscaled], np.bool_)
         values = unscaled[present]
         whole = (-(-values // unit) if up else values // unit) * tens
@@ -243,7 +244,7 @@ def _whole_decimal(vector: Vector, up: bool, context: CallContext) -> Data:
         raw = np.asarray(dk.as_int64(vector.data))
         whole = -(-raw // 10**scale) if up else raw // 10**scale
         return dk.with_nulls(whole, pc.is_null(vector.data) if vector.data.null_count else None)
-    unscaled = dk._unscaled(vector, context.num_rows)
+    unscaled = dk.unscaled_integers(vector, context.num_rows)
     present = np.array([u is not None for u in unscaled], np.bool_)
     values = unscaled[present]
     return dk.decimals_from_unscaled(-(-values // 10**scale) if up else values // 10**scale, present, context)
@@ -267,7 +268,7 @@ def _round_entry(name: str, even: bool, catalyst: str) -> Function:
         catalyst=(catalyst,),
         arity=(1, 2),
         nullable=Nullability.OTHER_REASONS,
-        raises=frozenset(EvalMode),
+        raises=ALWAYS_RAISES,
         safe_for=_cannot_overflow,
         encoded=True,
         coerce=_coerce_round,
@@ -284,7 +285,7 @@ def _whole_entry(name: str, up: bool, catalyst: str, aliases: tuple[str, ...] = 
         catalyst=(catalyst, f"Round{catalyst}"),
         arity=(1, 2),
         nullable=Nullability.OTHER_REASONS,
-        raises=frozenset(EvalMode),
+        raises=ALWAYS_RAISES,
         safe_for=lambda types, values: (
             types[0] != t.DOUBLE and (len(types) < 2 or _cannot_overflow(types, values))
         ),

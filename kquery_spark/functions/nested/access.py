@@ -16,6 +16,7 @@ from kquery_spark.functions.core.comparison import coerce_comparison, compare
 from kquery_spark.functions.core.conditional import common_argument_type
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
+    ALWAYS_RAISES,
     ANSI_RAISES,
     CallContext,
     CatalystParameters,
@@ -331,7 +332,7 @@ register(
         arity=(2, 2),
         nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1),
-        raises=frozenset(EvalMode),
+        raises=ALWAYS_RAISES,
         invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(

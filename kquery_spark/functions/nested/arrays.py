@@ -15,9 +15,9 @@ from kquery_spark.functions.core.arguments import dense_mask, numbers
 from kquery_spark.functions.core.conditional import common_argument_type
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
+    ALWAYS_RAISES,
     COLUMN,
     CallContext,
-    EvalMode,
     Function,
     Nullability,
     Operator,
@@ -259,8 +259,6 @@ def _nested_array(dtype: pa.DataType) -> bool:
     return is_array(dtype) and is_array(dtype.value_type)
 
 
-_ANY = frozenset(EvalMode)
-
 register(
     Function(
         "sort_array",
@@ -310,7 +308,7 @@ register(
         arity=(3, 3),
         calls=THREE_COLUMNS,
         changes=(VersionChange("gives no element where start and length together pass 2147483647"),),
-        raises=_ANY,
+        raises=ALWAYS_RAISES,
         invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(

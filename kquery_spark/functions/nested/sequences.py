@@ -10,7 +10,7 @@ import pyarrow as pa
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import THREE_COLUMNS
 from kquery_spark.functions.core.arguments import dense_mask, numbers
-from kquery_spark.functions.registry import CallContext, EvalMode, Function, register, register_internal
+from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, Function, register, register_internal
 from kquery_spark.kernels import civil
 from kquery_spark.kernels.elements import Mask, check_size, element_places, list_array
 from kquery_spark.types import names as t
@@ -126,7 +126,7 @@ register(
         _sequence_type,
         catalyst=("Sequence",),
         arity=(2, 3),
-        raises=frozenset(EvalMode),
+        raises=ALWAYS_RAISES,
         coerce=_widest,
         calls=THREE_COLUMNS,
     ),
@@ -137,7 +137,7 @@ register_internal(
         _by_months,
         _months_type,
         arity=(3, 3),
-        raises=frozenset(EvalMode),
+        raises=ALWAYS_RAISES,
         check_values=_check_months,
     ),
 )

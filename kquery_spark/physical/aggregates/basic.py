@@ -16,7 +16,7 @@ from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, Reduction, register_accumulator
 from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, slots, validity
+from kquery_spark.types.vector import Data, Vector, decimal_words, slots, validity
 
 
 class Count(Accumulator):
@@ -148,19 +148,6 @@ def _interval_sums(total: Vector, dtype: pa.DataType) -> pa.Array:
     return as_intervals(sums, dtype, overflow(dtype))
 
 
-def _rounded_quotients(values: Int64s, divisors: Int64s) -> Int64s:
-    """Return integer quotients, rounded half away from zero. The divisors are positive; values can be -2^63.
-
-    ``np.divmod`` rounds down, so -7 / 2 is -4 with a remainder of 1. If the remainder is half of the divisor, the quotient
-    is increased for positive values only: -3.5 becomes -4, and 3.5 becomes 4.
-    """
-    quotients, remainders = np.divmod(values, divisors)
-    complements = divisors - remainders
-    is_half = remainders == complements
-    rounded: Int64s = quotients + ((remainders > complements) | (is_half & (values >= 0)))
-    return rounded
-
-
 class Average(Sum):
     """The sum divided by the count: by Spark's decimal division for decimals, otherwise as doubles.
 
@@ -188,7 +175,7 @@ class Average(Sum):
             return pc.divide(sums, divisor)
         if t.is_interval(context.dtype):
             sums = slots(_interval_sums(total, context.dtype))
-            shares = _rounded_quotients(sums, np.maximum(slots(counts.data), 1))
+            shares = dk.rounded_quotients(sums, np.maximum(slots(counts.data), 1))
             return pc.if_else(empty, pa.scalar(None, t.LONG), pa.array(shares)).view(context.dtype)
         divisor = Vector(pa.decimal128(20, 0), pc.if_else(empty, pa.scalar(None, t.LONG), counts.data))
         if (

@@ -29,8 +29,8 @@ from kquery_spark.runtime.spark.metering import SeveralMeters
 from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions_of
 from kquery_spark.runtime.spark.spill_total import SparkSpillMeter
 from kquery_spark.sources.base import Split
-from kquery_spark.sources.deletes.live_rows import CACHED_POSITIONS
-from kquery_spark.sources.deletes.position_deletes import POSITIONS_CACHE
+from kquery_spark.sources.deletes.live_rows import DELETION_VECTOR_CACHE
+from kquery_spark.sources.deletes.position_deletes import POSITION_DELETE_CACHE
 from kquery_spark.sources.footers import PARQUET_FOOTERS
 from kquery_spark.sources.hadoop.hdfs import HdfsCluster, connect_clusters
 from kquery_spark.sources.object_stores.connections import connect
@@ -154,7 +154,7 @@ class StageTask:
         connect(self.stores)
         connect_clusters(self.clusters)
         adopt_tables(*self.zones)
-        caches = (PARQUET_FOOTERS, CACHED_POSITIONS, POSITIONS_CACHE)
+        caches = (PARQUET_FOOTERS, DELETION_VECTOR_CACHE, POSITION_DELETE_CACHE)
         retained = worker_cache().retained_bytes() + sum(c.nbytes for c in caches)
         config = with_budget(config, self.container or ContainerFacts(), retained)
         fit_worker_heap(config.memory_bytes)

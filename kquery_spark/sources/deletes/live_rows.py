@@ -37,17 +37,17 @@ _MAX_FILES_AT_ONCE = 32
 
 DeletedRows = DeletionVector | PositionDeletes | DeletedPositions
 
-CACHED_POSITIONS: LruCache[DeletedRows, Int64s] = LruCache(64 << 20)
+DELETION_VECTOR_CACHE: LruCache[DeletedRows, Int64s] = LruCache(64 << 20)
 """Positions of deleted rows by file. Cached, because the row groups of a file are planned and read one by one."""
 
 
 def _positions(deleted: DeletedRows) -> Int64s:
     """Return the positions of a file's deleted rows in rising order."""
-    positions = CACHED_POSITIONS.get(deleted)
+    positions = DELETION_VECTOR_CACHE.get(deleted)
     if positions is None:
         positions = deleted.positions()
         positions.flags.writeable = False
-        CACHED_POSITIONS.put(deleted, positions)
+        DELETION_VECTOR_CACHE.put(deleted, positions)
     return positions
 
 

@@ -39,7 +39,7 @@ class PositionsByPath:
         return sum(len(path) + positions.nbytes + _ENTRY_BYTES for path, positions in self.by_path.items())
 
 
-POSITIONS_CACHE: LruCache[str, PositionsByPath] = LruCache(256 << 20)
+POSITION_DELETE_CACHE: LruCache[str, PositionsByPath] = LruCache(256 << 20)
 """Delete files by path. Cached, because one file may list rows of all data files of a partition, which are read in turn.
 
 If the files of one scan exceed the limit, each of them is read again for each data file.
@@ -73,10 +73,10 @@ class PositionDeletes:
 
 def _cached_positions(path: str) -> dict[str, Int64s]:
     """Return the positions in a delete file by the path of the data file; reads the file unless it is cached."""
-    file = POSITIONS_CACHE.get(path)
+    file = POSITION_DELETE_CACHE.get(path)
     if file is None:
         file = PositionsByPath(_read_file(path))
-        POSITIONS_CACHE.put(path, file)
+        POSITION_DELETE_CACHE.put(path, file)
     return file.by_path
 
 

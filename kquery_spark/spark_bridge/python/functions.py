@@ -150,7 +150,7 @@ class PythonFunctions:
         evaluation = PythonEvaluation(eval_type, tuple(calls), settings, arguments, results, pickling)
         return _pickled_evaluation(evaluation, 0 if pickled else self._batch_rows)
 
-    def groups(
+    def groups_evaluation(
         self, eval_type: int, calls: Sequence[PythonCall], arguments: pa.Schema, results: pa.Schema
     ) -> EvaluationCode:
         """Build the evaluation of calls for whole groups."""
@@ -166,7 +166,7 @@ class PythonFunctions:
         evaluation = CogroupsEvaluation(eval_type, (call,), settings, left, results, right)
         return _pickled_evaluation(evaluation, self._group_batch_rows)
 
-    def windows(
+    def windows_evaluation(
         self,
         eval_type: int,
         calls: Sequence[PythonCall],
@@ -187,7 +187,7 @@ class PythonFunctions:
         evaluation = GroupsEvaluation(window_type, tuple(calls), settings, arguments, results)
         return _pickled_evaluation(evaluation, self._group_batch_rows)
 
-    def batches(
+    def batches_evaluation(
         self, eval_type: int, calls: Sequence[PythonCall], arguments: pa.Schema, results: pa.Schema
     ) -> EvaluationCode:
         """Build the evaluation of a call for all batches of a task."""
@@ -217,7 +217,7 @@ class PythonFunctions:
         described = (int(node["evalType"]), call, str(node["name"]), returns)
         return TableFunction(TableCall(*described, indexes, analyzed, tables), load_handler(call.commands[0]))
 
-    def table(
+    def table_evaluation(
         self, function: TableFunction, by_row: bool, arguments: pa.Schema, results: pa.Schema
     ) -> EvaluationCode:
         """Build the evaluation of a table function. by_row: each row is evaluated independently."""

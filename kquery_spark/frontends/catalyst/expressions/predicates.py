@@ -79,6 +79,9 @@ def at_least_n_non_nulls(node: CatalystNode, translate: Translator) -> Expr:
         return chain("and", present)
     if needed == 1 and present:
         return chain("or", present)
+    # Spark stops after ``needed`` values that are present, but the sum evaluates all of them.
+    if needed < len(present) and any(map(can_raise, values[needed:])):
+        raise Unsupported("dropna with a threshold over values that can raise an error is not supported")
     one, zero = Literal(1, t.INT), Literal(0, t.INT)
     count = chain("add", [Case(((condition, one),), zero) for condition in present] or [zero])
     return Call.of("gteq", count, Literal(needed, t.INT))

@@ -102,7 +102,7 @@ def _python_aggregate(node: CatalystNode, context: Context) -> PlanScope:
         for item in node.trees("aggregateExpressions")
     ]
     results = pa.schema(calls.results)
-    code = functions.groups(calls.eval_type, calls.calls, unnamed(calls.types), results)
+    code = functions.groups_evaluation(calls.eval_type, calls.calls, unnamed(calls.types), results)
     made = PythonCalls(results, tuple(calls.shown), *code)
     plan = GroupPython(child.plan, keys, tuple(calls.arguments), made, aggregates=True)
     _check_grouped(plan, items)

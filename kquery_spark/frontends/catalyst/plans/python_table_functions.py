@@ -72,7 +72,7 @@ def table_function(node: CatalystNode, context: Context) -> PlanScope:
         ]
     )
     by_row = rows.partition is None
-    code = functions.table(called, by_row, unnamed(calls.types), results)
+    code = functions.table_evaluation(called, by_row, unnamed(calls.types), results)
     arguments = tuple(substitute(argument, rows.computed) for argument in calls.arguments)
     text = f"{udtf['name']}({', '.join(shown)})"
     names_of = dict(rows.output)

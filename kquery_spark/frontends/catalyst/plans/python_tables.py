@@ -48,7 +48,7 @@ def map_groups(node: CatalystNode, context: Context) -> PlanScope:
     rows = grouped_rows(child, context.facts.output(child), ids, context)
     results, output = result_schema_and_output(node, context)
     call = PythonCall.unnamed(function, rows.offsets)
-    code = functions.groups(udf["evalType"], [call], rows.shown, results)
+    code = functions.groups_evaluation(udf["evalType"], [call], rows.shown, results)
     keys = tuple(Named(column, column.name) for column in dict.fromkeys(rows.keys))
     calls = PythonCalls(results, (call_text(udf, rows.args),), *code)
     return PlanScope(GroupPython(rows.plan, keys, rows.args, calls, aggregates=False), output)
@@ -69,7 +69,7 @@ def map_batches(node: CatalystNode, context: Context) -> PlanScope:
     arguments = _arguments(child, attributes)
     results, output = result_schema_and_output(node, context)
     call = PythonCall.unnamed(function, (0,))
-    code = functions.batches(udf["evalType"], [call], _shown_columns(attributes, context), results)
+    code = functions.batches_evaluation(udf["evalType"], [call], _shown_columns(attributes, context), results)
     calls = PythonCalls(results, (call_text(udf, arguments),), *code)
     return PlanScope(MapPython(child.plan, arguments, calls), output)
 

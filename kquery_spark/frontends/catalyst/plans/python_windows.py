@@ -40,7 +40,7 @@ def window_of_functions(node: CatalystNode, context: Context) -> PlanScope:
     given = [_with_bounds(call, frame, bounded) for call, frame in zip(calls.calls, frames, strict=True)]
     arguments = unnamed([*[pa.int32()] * (2 * len(bounded)), *calls.types])
     results = pa.schema(calls.results)
-    code = functions.windows(calls.eval_type, given, [f.whole for f in frames], arguments, results)
+    code = functions.windows_evaluation(calls.eval_type, given, [f.whole for f in frames], arguments, results)
     shown = tuple(f"{call} OVER ({frame})" for call, frame in zip(calls.shown, frames, strict=True))
     made = PythonCalls(results, shown, *code)
     plan = WindowPython(child.plan, partition, order, bounded, tuple(calls.arguments), made)
