@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterator, Sequence
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import AggregateCall, Call, Cast, Expr, HigherOrder, Literal, WindowCall, walk
@@ -12,59 +11,19 @@ from kquery_spark.functions.registry import EvalMode
 from kquery_spark.logical import LogicalPlan
 from kquery_spark.logical.subqueries import expressions_with_subqueries
 from kquery_spark.spark_bridge.session.bridge import Bridge
-from kquery_spark.spark_bridge.session.settings import SessionSettings, session_values
-
-# Settings that change how Spark parses or analyzes a query. The engine supports only the default value of
-# each. Queries imported from Spark need no such check, because Spark has already analyzed them. The empty
-# value means that the setting must be unset: then NULL IN () depends on ANSI mode, as in the engine.
-_SUPPORTED_VALUES: Mapping[str, str] = MappingProxyType(
-    {
-        "spark.sql.ansi.doubleQuotedIdentifiers": "false",
-        "spark.sql.groupByAliases": "true",
-        "spark.sql.groupByOrdinal": "true",
-        "spark.sql.legacy.allowNullComparisonResultInArraySort": "false",
-        "spark.sql.legacy.castComplexTypesToString.enabled": "false",
-        "spark.sql.legacy.codingErrorAction": "false",
-        "spark.sql.legacy.consecutiveStringLiterals.enabled": "false",
-        "spark.sql.legacy.createEmptyCollectionUsingStringType": "false",
-        "spark.sql.legacy.ctePrecedencePolicy": "corrected",
-        "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "false",
-        "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
-        "spark.sql.legacy.followThreeValuedLogicInArrayExists": "true",
-        "spark.sql.legacy.groupingIdWithAppendedUserGroupBy": "false",
-        "spark.sql.legacy.integerGroupingId": "false",
-        "spark.sql.legacy.interval.enabled": "false",
-        "spark.sql.legacy.javaCharsets": "false",
-        "spark.sql.legacy.literal.pickMinimumPrecision": "true",
-        "spark.sql.legacy.negativeIndexInArrayInsert": "false",
-        "spark.sql.legacy.nullInEmptyListBehavior": "",
-        "spark.sql.legacy.parser.havingWithoutGroupByAsWhere": "false",
-        "spark.sql.legacy.percentileDiscCalculation": "false",
-        "spark.sql.legacy.scalarSubqueryCountBugBehavior": "false",
-        "spark.sql.legacy.setopsPrecedence.enabled": "false",
-        "spark.sql.legacy.sizeOfNull": "true",
-        "spark.sql.legacy.statisticalAggregate": "false",
-        "spark.sql.legacy.truncateForEmptyRegexSplit": "false",
-        "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "false",
-        "spark.sql.orderByOrdinal": "true",
-        "spark.sql.parser.escapedStringLiterals": "false",
-        "spark.sql.parser.quotedRegexColumnNames": "false",
-        "spark.sql.timestampType": "timestamp_ltz",
-    }
-)
-# The only default that SQLConf.getConfString does not parse as a value of the setting (ConfigEntry.UNDEFINED).
-_UNSET = "<undefined>"
+from kquery_spark.spark_bridge.session.settings import SessionSettings, unexpected_for_sql
 
 
 def check_session(bridge: Bridge, settings: SessionSettings, plan: LogicalPlan) -> None:
-    """Raise Unsupported if a plan's result would differ under the session's settings or in its version of Spark."""
-    names = tuple(_SUPPORTED_VALUES)
-    for name, value in zip(names, session_values(bridge.conf, bridge.jvm, names, unset=_UNSET), strict=True):
-        if value != _UNSET and value.strip().lower() != _SUPPORTED_VALUES[name]:
-            raise Unsupported(f"the engine does not follow the setting {name}={value}")
-    for name, value in settings.unexpected().items():
-        if not name.startswith(LOCAL_SETTINGS):
-            raise Unsupported(f"the engine does not follow the setting {name}={value}")
+    """Raise Unsupported if a plan's result would differ under the session's settings or in its version of Spark.
+
+    For an open plan, the whole plan is checked, also the imported part below it.
+    """
+    unexpected = unexpected_for_sql(bridge.conf, bridge.jvm) | {
+        name: value for name, value in settings.unexpected().items() if not name.startswith(LOCAL_SETTINGS)
+    }
+    for name, value in unexpected.items():
+        raise Unsupported(f"the engine does not follow the setting {name}={value}")
     changed = all_changed_calls(settings)
     if changed:
         for expr in _expressions(plan):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kquery_spark.errors import SourceError, Unsupported, type_name
-from kquery_spark.frontends.sql import parse_type, to_sql
-from kquery_spark.frontends.sql.analyzer.types import arrow_type
+from kquery_spark.errors import SourceError, type_name
+from kquery_spark.frontends.sql import parse_type
+from kquery_spark.frontends.sql.analyzer.types import supported_type
 from kquery_spark.frontends.sql.ast.types import StructType
 from kquery_spark.sources.hadoop.hdfs import cluster_of_options, connect_clusters
 from kquery_spark.sources.memory import memory_column_type
@@ -59,9 +59,7 @@ def arrow_schema(schema: pa.Schema | str | None, time_zone: str) -> pa.Schema | 
     assert isinstance(node, StructType)
     fields = []
     for column in node.fields:
-        dtype = arrow_type(column.type, time_zone)
-        if dtype is None:
-            raise Unsupported(f"column {column.name}: the type {to_sql(column.type)} is not supported")
+        dtype = supported_type(column.type, time_zone, f"column {column.name}: the type")
         fields.append(pa.field(column.name, dtype))
     return pa.schema(fields)
 

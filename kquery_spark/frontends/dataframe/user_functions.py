@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, overload
 
-from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.errors import PlanError
 from kquery_spark.frontends.dataframe.column import Column, to_column
-from kquery_spark.frontends.sql import parse_type, to_sql
-from kquery_spark.frontends.sql.analyzer.types import arrow_type
+from kquery_spark.frontends.sql import parse_type
+from kquery_spark.frontends.sql.analyzer.types import supported_type
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.functions.user import UserFunction, user_function
 
@@ -52,6 +52,5 @@ def arrow_udf(
     if not isinstance(returns, str) or not returns:
         raise PlanError('say what the function returns, as a type in SQL: arrow_udf(function, "double")')
     return_node = parse_type(returns)
-    if arrow_type(return_node, "UTC") is None:
-        raise Unsupported(f"a function that returns {to_sql(return_node)} is not supported")
+    supported_type(return_node, "UTC", "a function that returns")
     return ArrowUdf(user_function(function, returns, deterministic, name))

@@ -45,6 +45,44 @@ EXPECTED: Mapping[str, str] = MappingProxyType(
         **{name: value for entry in FORMATS for name, value in entry.settings.expected.items()},
     }
 )
+# Settings that change how Spark parses or analyzes SQL, each with the only value that the engine's own SQL supports. Plans
+# that Spark has analyzed do not depend on them. The empty value means that the setting must be unset: then NULL IN ()
+# depends on ANSI mode, as in the engine.
+SQL_EXPECTED: Mapping[str, str] = MappingProxyType(
+    {
+        "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+        "spark.sql.groupByAliases": "true",
+        "spark.sql.groupByOrdinal": "true",
+        "spark.sql.legacy.allowNullComparisonResultInArraySort": "false",
+        "spark.sql.legacy.castComplexTypesToString.enabled": "false",
+        "spark.sql.legacy.codingErrorAction": "false",
+        "spark.sql.legacy.consecutiveStringLiterals.enabled": "false",
+        "spark.sql.legacy.createEmptyCollectionUsingStringType": "false",
+        "spark.sql.legacy.ctePrecedencePolicy": "corrected",
+        "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "false",
+        "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
+        "spark.sql.legacy.followThreeValuedLogicInArrayExists": "true",
+        "spark.sql.legacy.groupingIdWithAppendedUserGroupBy": "false",
+        "spark.sql.legacy.integerGroupingId": "false",
+        "spark.sql.legacy.interval.enabled": "false",
+        "spark.sql.legacy.javaCharsets": "false",
+        "spark.sql.legacy.literal.pickMinimumPrecision": "true",
+        "spark.sql.legacy.negativeIndexInArrayInsert": "false",
+        "spark.sql.legacy.nullInEmptyListBehavior": "",
+        "spark.sql.legacy.parser.havingWithoutGroupByAsWhere": "false",
+        "spark.sql.legacy.percentileDiscCalculation": "false",
+        "spark.sql.legacy.scalarSubqueryCountBugBehavior": "false",
+        "spark.sql.legacy.setopsPrecedence.enabled": "false",
+        "spark.sql.legacy.sizeOfNull": "true",
+        "spark.sql.legacy.statisticalAggregate": "false",
+        "spark.sql.legacy.truncateForEmptyRegexSplit": "false",
+        "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "false",
+        "spark.sql.orderByOrdinal": "true",
+        "spark.sql.parser.escapedStringLiterals": "false",
+        "spark.sql.parser.quotedRegexColumnNames": "false",
+        "spark.sql.timestampType": "timestamp_ltz",
+    }
+)
 # Settings of file formats that seem to change a scan's result, but do not; tests compare scans with each.
 IRRELEVANT: Mapping[str, str] = MappingProxyType(
     {
@@ -191,6 +229,13 @@ def _values(conf: Any, jvm: Jvm) -> dict[str, str | None]:
 def session_values(conf: Any, jvm: Jvm, names: tuple[str, ...], unset: str | None = None) -> list[str]:
     """Return the values of settings with one JVM call; ``unset`` replaces Spark's defaults for those that are not set."""
     return jvm.map_strings(names, jvm.string_method(conf, _CONF, "getConfString", unset))
+
+
+def unexpected_for_sql(conf: Any, jvm: Jvm) -> dict[str, str]:
+    """Return the settings of ``SQL_EXPECTED`` that are set to another value."""
+    names = tuple(SQL_EXPECTED)
+    values = zip(names, session_values(conf, jvm, names, unset=_UNDEFINED), strict=True)
+    return {n: v for n, v in values if v != _UNDEFINED and v.strip().lower() != SQL_EXPECTED[n]}
 
 
 def _unknown_names(conf: Any, jvm: Jvm) -> tuple[str, ...]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.sql.ast import types as ast
+from kquery_spark.frontends.sql.printer import to_sql
 from kquery_spark.types import names as t
 
 _PLAIN = {
@@ -23,6 +25,14 @@ _PLAIN = {
     "timestamp_ntz": t.TIMESTAMP_NTZ,
     "void": t.NULL,
 }
+
+
+def supported_type(node: ast.TypeNode, time_zone: str, subject: str = "the type") -> pa.DataType:
+    """Return the Arrow type of a SQL type. Raises Unsupported if there is none; ``subject`` says where the type stands."""
+    dtype = arrow_type(node, time_zone)
+    if dtype is None:
+        raise Unsupported(f"{subject} {to_sql(node)} is not supported")
+    return dtype
 
 
 def arrow_type(node: ast.TypeNode, time_zone: str) -> pa.DataType | None:

@@ -9,7 +9,7 @@ from kquery_spark.frontends.sql.analyzer.expressions.aggregates import aggregate
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import CALLS, EXPRESSIONS, ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.expressions.special_forms import no_such_function, special_call
 from kquery_spark.frontends.sql.analyzer.expressions.windows import window_call
-from kquery_spark.frontends.sql.analyzer.types import arrow_type
+from kquery_spark.frontends.sql.analyzer.types import supported_type
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.functions.aggregate.windows import aggregate_of, window_function
 from kquery_spark.functions.aggregate_registry import aggregate_function, has_aggregate
@@ -72,6 +72,6 @@ def _user_call(analyzer: ExpressionAnalyzer, node: ast.Call, function: UserFunct
             f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {function.name} takes arguments only",
             node,
         )
-    dtype = arrow_type(parse_type(function.returns), analyzer.facts.time_zone)
+    dtype = supported_type(parse_type(function.returns), analyzer.facts.time_zone, "a function that returns")
     args = tuple(analyzer.arguments(node))
     return UserCall(function.name, args, dtype, function.deterministic, function.code)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Cast, Expr
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
-from kquery_spark.frontends.sql.analyzer.types import arrow_type
+from kquery_spark.frontends.sql.analyzer.types import supported_type
 from kquery_spark.frontends.sql.ast import expressions as ast
-from kquery_spark.frontends.sql.printer import to_sql
 from kquery_spark.functions.registry import EvalMode
 
 
@@ -30,9 +28,7 @@ def case(analyzer: ExpressionAnalyzer, node: ast.CaseExpression) -> Expr:
 @EXPRESSIONS.handles(ast.Cast)
 def cast(analyzer: ExpressionAnalyzer, node: ast.Cast) -> Expr:
     """CAST and TRY_CAST."""
-    target = arrow_type(node.type, analyzer.facts.time_zone)
-    if target is None:
-        raise Unsupported(f"the type {to_sql(node.type)} is not supported")
+    target = supported_type(node.type, analyzer.facts.time_zone)
     operand = analyzer.expr(node.operand)
     if operand.dtype == target:
         return operand
