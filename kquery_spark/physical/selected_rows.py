@@ -51,5 +51,5 @@ def _selected_groups(groups: Groups, rows: np.ndarray) -> Groups:
     """Return the groups of some rows. Groups without a selected row remain, so the numbers of groups do not change."""
     # With a single group, all ids are 0, so any slice of them has the ids of the selected rows.
     if groups.count == 1:
-        return Groups(groups.ids[: len(rows)], 1, groups.first_rows, np.array([len(rows)]))
-    return Groups(groups.ids[rows], groups.count, groups.first_rows)
+        return Groups(groups.compact_ids[: len(rows)], 1, groups.first_rows, np.array([len(rows)]))
+    return Groups(groups.compact_ids[rows], groups.count, groups.first_rows)

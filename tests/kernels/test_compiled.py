@@ -239,7 +239,7 @@ def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(compiled_cac
                 "json_variants",
             )
         ),
-        *((AGGREGATE_LOOPS, name) for name in ("insert", "sum_groups")),
+        *((AGGREGATE_LOOPS, name) for name in ("insert", "number_codes", "sum_groups")),
         *(
             (VARIANT_LOOPS, name)
             for name in ("variant_values", "variant_strings", "copy_slices", "rebuilt_variants")

@@ -15,7 +15,8 @@ _LIMITS = [-(2**63), 2**63 - 1, -(2**62), 2**62, -1, 0, 1]
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-@settings(max_examples=60, deadline=None)
+@pytest.mark.parametrize("id_type", [np.int64, np.uint16])
+@settings(max_examples=60)
 @given(
     few=st.lists(st.sampled_from(_LIMITS), max_size=6),
     bits=st.integers(1, 63),
@@ -24,12 +25,12 @@ _LIMITS = [-(2**63), 2**63 - 1, -(2**62), 2**62, -1, 0, 1]
     seed=st.integers(0, 2**32 - 1),
 )
 def test_sums_are_exact(
-    loops: None, compiled: bool, few: list[int], bits: int, rows: int, count: int, seed: int
+    loops: None, id_type: type, compiled: bool, few: list[int], bits: int, rows: int, count: int, seed: int
 ):
     random = np.random.default_rng(seed)
     values = random.integers(-(2 ** (bits - 1)), 2 ** (bits - 1), rows, np.int64, endpoint=False)
     values[: len(few)] = few
-    ids = random.integers(0, count, rows)
+    ids = random.integers(0, count, rows).astype(id_type)
     expected = [0] * count
     for group, value in zip(ids.tolist(), values.tolist(), strict=True):
         expected[group] += value

@@ -20,6 +20,15 @@ NAN = float("nan")
 LARGEST = 2**63 - 1
 
 
+@pytest.fixture(autouse=True, params=["compiled", "numpy"])
+def with_loop(request: pytest.FixtureRequest, loops: None, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Run every test with the compiled loop and without it."""
+    is_compiled: bool = request.param == "compiled"
+    if not is_compiled:
+        monkeypatch.setattr(groups_module, "_compiled_groups", lambda codes: None)
+    return is_compiled
+
+
 def key_of(value: object) -> object:
     """Return a value that Python compares like Spark groups."""
     if isinstance(value, float):
@@ -82,12 +91,37 @@ def method_used(monkeypatch: pytest.MonkeyPatch, run: Callable[[], Groups]) -> t
     ],
 )
 def test_each_method(
-    monkeypatch: pytest.MonkeyPatch, size: int, high: int, method: str | None, nulls: bool
+    monkeypatch: pytest.MonkeyPatch, with_loop: bool, size: int, high: int, method: str | None, nulls: bool
 ) -> None:
     column = random_integers(high, size, nulls)
     used, groups = method_used(monkeypatch, lambda: group(column))
-    assert used == method
+    uses_loop = with_loop and size >= 4096 and high <= 60_000 and groups.count <= 16_384
+    assert used == (None if uses_loop else method)
+    assert groups.compact_ids.dtype == (np.uint16 if uses_loop else np.int64)
     check(groups, column)
+
+
+@pytest.mark.parametrize(("distinct", "uses_loop"), [(16_384, True), (16_385, False)])
+def test_the_largest_number_of_groups_of_the_loop(with_loop: bool, distinct: int, uses_loop: bool) -> None:
+    """The last group is found in the last row, after all other groups have a number."""
+    values = np.concatenate([np.arange(distinct - 1), np.zeros(20, np.int64), [distinct - 1]])[::-1].copy()
+    column = pa.array(np.concatenate([values[1:], values[:1]]))
+    groups = group(column)
+    assert groups.compact_ids.dtype == (np.uint16 if with_loop and uses_loop else np.int64)
+    check(groups, column)
+
+
+def test_two_columns_of_narrow_codes() -> None:
+    """The combined codes are int32 for these dictionaries, and int64 together with a column of int64."""
+    random = np.random.default_rng(5)
+    values = pa.array([f"value {i}" for i in range(120)])
+    columns = [
+        pa.DictionaryArray.from_arrays(pa.array(random.integers(0, high, 9000), dtype), values)
+        for high, dtype in ((120, pa.int8()), (3, pa.int32()), (7, pa.int16()))
+    ]
+    check(group(*columns), *columns)
+    columns.append(random_integers(5, 9000, nulls=True))
+    check(group(*columns), *columns)
 
 
 def test_keys_that_do_not_fit_into_a_range() -> None:

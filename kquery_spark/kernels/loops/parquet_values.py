@@ -102,33 +102,41 @@ def _decode_indexed(
 ) -> Any:
     """Decode ``count`` dictionary indices, and copy their values to ``out`` from byte ``to`` on; False for malformed pages.
 
-    block: scratch space for the indices of ``_BLOCK`` rows, which stay in the cache until their values are copied.
+    block: scratch space for the indices of ``_BLOCK`` rows, which stay in the cache until their values are copied. It is
+    filled from as many runs as it takes, because the runs of a column with few values often have only about ten rows.
     """
     if at >= end or data[at] > uint8(MAX_BITS):
         return False
     bits, at, end, left = uintp(data[at]), uintp(at) + uintp(1), uintp(end), uintp(count)
     slot = width if width else int64(_INDEX_BYTES)
+    filled = largest = uintp(0)
     while left > uintp(0):
         run, is_packed, start, at = next_run(data, at, end, bits)
         if run == uintp(0):
             return False
         length = min(run, left)
         left -= length
-        if not is_packed:
-            index = repeated_integer(data, start, bits)
-            if index >= uint64(entries):
-                return False
-            block[: min(length, uintp(_BLOCK))] = index
+        index = uintp(0) if is_packed else repeated_integer(data, start, bits)
+        largest = max(largest, index)
         while length > uintp(0):
-            step = min(length, uintp(_BLOCK))
+            step = min(length, uintp(_BLOCK) - filled)
             if is_packed:
-                if unpack_run(data, start, step, bits, block, uintp(0)) >= uint64(entries):
-                    return False
-                # Every step but the last is a whole number of groups of eight. After the last, ``start`` is not used.
+                # If the run continues in the next block, this step is a whole number of groups of eight.
+                step = step if step == length else step & ~uintp(7)
+                if step > uintp(0):
+                    largest = max(largest, unpack_run(data, start, step, bits, block, filled))
                 start += (step >> uintp(3)) * bits
-            _copy_entries(dictionary, block, int64(step), width, out, to)
-            to += int64(step) * slot
+            else:
+                for i in range(step):
+                    block[filled + uintp(i)] = index
+            filled += step
             length -= step
+            if length > uintp(0) or left == uintp(0):
+                if largest >= uint64(entries):
+                    return False
+                _copy_entries(dictionary, block, int64(filled), width, out, to)
+                to += int64(filled) * slot
+                filled = uintp(0)
     return True
 
 

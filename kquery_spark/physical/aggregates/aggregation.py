@@ -327,7 +327,7 @@ def _rows_as_groups(n: int) -> Groups:
 
 
 def _take_keys(keys: Sequence[Vector], groups: Groups) -> list[Vector]:
-    if groups.ids is groups.first_rows:  # every row is its own group
+    if groups.compact_ids is groups.first_rows:  # every row is its own group
         return [_normalized(k) for k in keys]
     index = groups.representatives()
     return [_normalized(Vector(k.dtype, k.data.take(index))) for k in keys]
@@ -342,4 +342,4 @@ def _first_of_each(args: Sequence[Vector], groups: Groups, rows: np.ndarray, n: 
     """Return those of the given rows in which a tuple of arguments occurs for the first time in its group."""
     codes = [encode(Vector(a.dtype, a.physical(n).take(pa.array(rows)))) for a in args]
     packed = pack([Codes(groups.ids[rows], max(groups.count, 1)), *codes], len(rows))
-    return rows.take(first_rows(packed.values))
+    return rows.take(first_rows(packed.widened().values))

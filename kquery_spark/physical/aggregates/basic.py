@@ -40,7 +40,7 @@ class Count(Accumulator):
     @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         values = np.asarray(dk.as_int64(states[0].data))
-        return [Vector(t.LONG, reduce.sum_int64(values, groups.ids, groups.count))]
+        return [Vector(t.LONG, reduce.sum_int64(values, groups.compact_ids, groups.count))]
 
     @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
@@ -87,7 +87,7 @@ class Sum(Accumulator):
             total = Vector(
                 total.dtype, pc.if_else(pa.array(bad), pa.scalar(None, total.data.type), total.data)
             )
-        counts = reduce.sum_int64(np.asarray(dk.as_int64(states[1].data)), groups.ids, groups.count)
+        counts = reduce.sum_int64(np.asarray(dk.as_int64(states[1].data)), groups.compact_ids, groups.count)
         return [total, Vector(t.LONG, counts)]
 
     @override

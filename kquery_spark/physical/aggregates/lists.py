@@ -68,7 +68,7 @@ class Collect(Accumulator):
     def _list_state(self, dtype: pa.DataType, values: pa.Array, ids: Int64s, count: int) -> Vector:
         if self._distinct and len(ids):
             codes = pack([Codes(ids, max(count, 1)), encode(Vector(dtype, values))], len(ids))
-            first = first_rows(codes.values)
+            first = first_rows(codes.widened().values)
             values, ids = normalize_zeros(values.take(pa.array(first))), ids[first]
         return Vector(pa.list_(dtype), lists_of_groups(values, ids, count))
 

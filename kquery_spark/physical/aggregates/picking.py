@@ -135,7 +135,7 @@ class CountIf(Accumulator):
     @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         values = np.asarray(dk.as_int64(states[0].data))
-        return [Vector(t.LONG, reduce.sum_int64(values, groups.ids, groups.count))]
+        return [Vector(t.LONG, reduce.sum_int64(values, groups.compact_ids, groups.count))]
 
     @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:

@@ -36,15 +36,25 @@ _Item = TypeVar("_Item", bound=np.generic)
 
 
 def valid_rows(data: pa.Array, groups: Groups) -> tuple[Int64s, Int64s | None]:
-    """Return the group ids of the rows that are not NULL, and the positions of these rows (None: all rows).
+    """Return the group ids of the rows that are not NULL, and the positions of these rows (None: all rows)."""
+    rows = _valid_positions(data)
+    return _ids_at(groups.ids, rows, groups.count), rows
+
+
+def _valid_positions(data: pa.Array) -> Int64s | None:
+    """Return the positions of the rows that are not NULL; None for all rows.
 
     The rows are selected by position, because numpy takes several times as long to select by a mask.
     """
     valid = validity(data)
-    if valid is None:
-        return groups.ids, None
-    rows = np.flatnonzero(valid)
-    return (groups.ids[: len(rows)] if groups.count == 1 else groups.ids.take(rows)), rows
+    return None if valid is None else np.flatnonzero(valid)
+
+
+def _ids_at(ids: npt.NDArray[_Item], rows: Int64s | None, count: int) -> npt.NDArray[_Item]:
+    """Return the group ids of these rows (None: all). With a single group, all ids are 0, so the first ones serve."""
+    if rows is None:
+        return ids
+    return ids[: len(rows)] if count == 1 else ids.take(rows)
 
 
 def take_rows(values: npt.NDArray[_Item], rows: Int64s | None) -> npt.NDArray[_Item]:
@@ -54,19 +64,21 @@ def take_rows(values: npt.NDArray[_Item], rows: Int64s | None) -> npt.NDArray[_I
 
 def count_valid(data: pa.Array, groups: Groups) -> Int64s:
     """Return the number of values that are not NULL, per group."""
-    ids, rows = valid_rows(data, groups)
+    rows = _valid_positions(data)
     if groups.count == 1:
-        return np.array([len(ids)], np.int64)
-    return groups.sizes if rows is None else np.bincount(ids, minlength=groups.count)
+        return np.array([len(data) if rows is None else len(rows)], np.int64)
+    if rows is None:
+        return groups.sizes
+    return np.bincount(groups.compact_ids.take(rows), minlength=groups.count)
 
 
-def sum_int64(values: Int64s, ids: Int64s, count: int) -> pa.Array:
+def sum_int64(values: Int64s, ids: npt.NDArray[np.integer], count: int) -> pa.Array:
     """Return the exact sum of the int64 values of each group: as int64 if all sums fit, otherwise as decimal128(38, 0).
 
-    ids: the group of each value, less than ``count``. If the largest magnitude times the number of rows fits into
-    int64, no sum can overflow, and int64 additions are exact: in the compiled loop (many rows, few groups) or in numpy.
-    If it does not fit, the upper and the lower 32 bits are summed separately: sums of 32-bit numbers cannot overflow below
-    2^31 rows.
+    ids: the group of each value, less than ``count``, as int64 or uint16. If the largest magnitude times the number of rows
+    fits into int64, no sum can overflow, and int64 additions are exact: in the compiled loop (many rows, few groups) or in
+    numpy. If it does not fit, the upper and the lower 32 bits are summed separately: sums of 32-bit numbers cannot overflow
+    below 2^31 rows.
     """
     if len(values) == 0:
         return pa.array(np.zeros(count, np.int64))
@@ -87,7 +99,7 @@ def sum_int64(values: Int64s, ids: Int64s, count: int) -> pa.Array:
     return _narrow_if_possible(_join_words(high, low))
 
 
-def _compiled_sums(values: Int64s, ids: Int64s, count: int) -> Int64s | None:
+def _compiled_sums(values: Int64s, ids: npt.NDArray[np.integer], count: int) -> Int64s | None:
     """Return sums from the compiled loop; None if it is not loaded, or if a sum may have overflowed."""
     loops = AGGREGATE_LOOPS.kernels(max(1, len(values) // _ROWS_PER_CHUNK))
     if loops is None:
@@ -123,7 +135,8 @@ def sum_decimal(vector: Vector, groups: Groups, scale: int) -> pa.Array:
     A 128-bit value is divided into four digits of 32 bits. The digits are summed separately in int64, which cannot overflow
     below 2^31 rows, and the sums are put together with carries (``_from_digits``).
     """
-    ids, rows = valid_rows(vector.data, groups)
+    rows = _valid_positions(vector.data)
+    ids = _ids_at(groups.compact_ids, rows, groups.count)
     if vector.is_narrow:
         values = np.asarray(dk.as_int64(vector.data))
         total = sum_int64(take_rows(values, rows), ids, groups.count)

@@ -3,11 +3,12 @@
 ``number_groups`` takes the first of these methods that suits the codes:
 
 1. Sorted codes, as in files that were written in the order of the key: each run of equal codes is a group.
-2. A few groups that nearly all occur in the first rows: one lookup per row (``_few_groups``).
-3. Few possible codes: count the rows of each code, and number the codes that occur.
-4. Up to ``_MAX_CODES_PER_ROW`` possible codes per row: find the first row of each code in an array with one entry per
+2. Up to ``_MAX_TABLE_CODES`` possible codes: a compiled loop numbers and counts them in one pass (``_compiled_groups``).
+3. Without the loop, a few groups that nearly all occur in the first rows: one lookup per row (``_few_groups``).
+4. Few possible codes: count the rows of each code, and number the codes that occur.
+5. Up to ``_MAX_CODES_PER_ROW`` possible codes per row: find the first row of each code in an array with one entry per
    code, and number the codes that occur (``_direct_groups``).
-5. Otherwise: find the first row of each code in a hash table (``_hashed_groups``).
+6. Otherwise: find the first row of each code in a hash table (``_hashed_groups``).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import pyarrow as pa
 
 from kquery_spark.cached_property import cached_property
 from kquery_spark.kernels import integer_order
+from kquery_spark.kernels.compiled import AGGREGATE_LOOPS
 from kquery_spark.kernels.equal_rows import first_equal_rows
 from kquery_spark.kernels.hash_index import empty_slots
 from kquery_spark.types.vector import Int64s
@@ -31,7 +33,12 @@ _SAMPLE_ROWS = 4096  # the number of first rows that are sampled for the groups
 _MAX_SEARCHED_GROUPS = 4  # up to this number of groups that the sample lacks, each is searched by itself
 # With at most this number of groups in the sample, it probably has nearly all groups.
 _MAX_SAMPLE_GROUPS = 256
-_MAX_SCANNED_CODES = 65536  # with more possible codes, the sample is not used to find a few groups
+_MAX_TABLE_CODES = 65536  # with more possible codes, neither the compiled loop nor the sample is used
+_MIN_COMPILED_ROWS = 4096
+_MAX_COMPILED_GROUPS = 16_384  # the sizes of more groups do not fit into the processor's caches
+# ``AGGREGATE_LOOPS.kernels`` measures work in column chunks. Without the loop, numbering this number of rows takes about as
+# long as reading one chunk.
+_ROWS_PER_CHUNK = 65_536
 # Up to this number of possible codes, rows are counted by code before groups are numbered.
 _MAX_COUNTED_CODES = 4096
 # Up to this number of possible codes per row, an array with one entry per code is faster than a hash table.
@@ -45,6 +52,10 @@ class ColumnCodes:
     values: npt.NDArray[np.signedinteger]
     cardinality: int
 
+    def widened(self) -> Codes:
+        """Return the same codes as int64."""
+        return Codes(self.values.astype(np.int64, copy=False), self.cardinality)
+
 
 @dataclass(frozen=True)
 class Codes(ColumnCodes):
@@ -55,15 +66,21 @@ class Codes(ColumnCodes):
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of rows: for each row the number of its group (``ids``, from 0 to ``count - 1``), and their first rows.
+    """The groups of rows: for each row the number of its group (from 0 to ``count - 1``), and their first rows.
 
-    known_sizes: the number of rows of each group, if it was computed with the groups.
+    compact_ids: the number of each row's group, as int64 or as uint16. known_sizes: the number of rows of each group, if it
+    was computed with the groups.
     """
 
-    ids: Int64s
+    compact_ids: npt.NDArray[np.integer]
     count: int
     first_rows: Int64s
     known_sizes: Int64s | None = None
+
+    @cached_property
+    def ids(self) -> Int64s:
+        """The number of each row's group, as int64."""
+        return self.compact_ids.astype(np.int64, copy=False)
 
     @cached_property
     def sizes(self) -> Int64s:
@@ -75,10 +92,13 @@ class Groups:
         return pa.array(self.first_rows)
 
 
-def number_groups(codes: Codes) -> Groups:
+def number_groups(column: ColumnCodes) -> Groups:
     """Number the groups of rows with equal codes, by the fastest method for these codes."""
-    num_rows = len(codes.values)
-    groups = _sorted_groups(codes) or _few_groups(codes)
+    groups = _sorted_groups(column) or _compiled_groups(column)
+    if groups is not None:
+        return groups
+    codes, num_rows = column.widened(), len(column.values)
+    groups = _few_groups(codes)
     if groups is not None:
         return groups
     if codes.cardinality <= _MAX_COUNTED_CODES:
@@ -94,7 +114,7 @@ def compress(codes: Codes) -> Codes:
     return Codes(groups.ids, max(1, groups.count))
 
 
-def _sorted_groups(codes: Codes) -> Groups | None:
+def _sorted_groups(codes: ColumnCodes) -> Groups | None:
     """Group rows whose codes ascend; otherwise None."""
     if not integer_order.is_sorted(codes.values):
         return None
@@ -102,6 +122,23 @@ def _sorted_groups(codes: Codes) -> Groups | None:
     starts = integer_order.run_starts(codes.values)
     sizes = np.diff(starts, append=num_rows)
     return Groups(integer_order.run_ids(starts, num_rows), len(starts), starts, sizes)
+
+
+def _compiled_groups(codes: ColumnCodes) -> Groups | None:
+    """Group many rows with few possible codes by the compiled loop; None without the loop, or for too many groups."""
+    num_rows = len(codes.values)
+    if num_rows < _MIN_COMPILED_ROWS or codes.cardinality > _MAX_TABLE_CODES:
+        return None
+    loops = AGGREGATE_LOOPS.kernels(max(1, num_rows // _ROWS_PER_CHUNK))
+    if loops is None:
+        return None
+    values = np.ascontiguousarray(codes.values, np.int32 if codes.values.itemsize <= 4 else np.int64)
+    numbers = np.full(codes.cardinality, loops.UNSEEN, np.uint16)
+    ids = np.empty(num_rows, np.uint16)
+    first_rows = np.empty(min(codes.cardinality, _MAX_COMPILED_GROUPS), np.int64)
+    sizes = np.zeros((loops.LANES, len(first_rows)), np.int64)
+    count = loops.number_codes(values, numbers, ids, first_rows, sizes)
+    return None if count < 0 else Groups(ids, count, first_rows[:count], sizes[:, :count].sum(axis=0))
 
 
 def _counted_groups(codes: Codes) -> Groups:
@@ -140,7 +177,7 @@ def _few_groups(codes: Codes) -> Groups | None:
     (``late_rows``) must be few; their codes are numbered afterwards. The sizes of the groups are not counted.
     """
     values = codes.values
-    if codes.cardinality > _MAX_SCANNED_CODES or len(values) < 4 * _SAMPLE_ROWS:
+    if codes.cardinality > _MAX_TABLE_CODES or len(values) < 4 * _SAMPLE_ROWS:
         return None
     first = _scan_first_rows(values[:_SAMPLE_ROWS], codes.cardinality)
     head_groups = np.flatnonzero(first >= 0)

@@ -14,6 +14,7 @@ If the combined codes would exceed int64, they are first replaced by dense numbe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from kquery_spark.kernels.ordered_bytes import ordered_bytes
 from kquery_spark.physical.grouping.groups import MAX_CARDINALITY, Codes, ColumnCodes, compress
 from kquery_spark.physical.grouping.key_values import check_key_type, native_integers, normalized_bits
 from kquery_spark.types import names as t
-from kquery_spark.types.units import INT64_MIN
+from kquery_spark.types.units import INT32_MAX, INT64_MIN
 from kquery_spark.types.vector import Vector, slots, validity
 
 
@@ -82,7 +83,7 @@ def _encode_dictionary(data: pa.Array) -> ColumnCodes:
     # A dictionary can contain duplicates, for example after upper() was applied to it.
     distinct = data.dictionary.dictionary_encode("encode")
     indices = data.indices
-    codes = indices.fill_null(0).to_numpy(zero_copy_only=False)
+    codes = (indices.fill_null(0) if indices.null_count else indices).to_numpy(zero_copy_only=False)
     if not np.issubdtype(codes.dtype, np.signedinteger):
         codes = codes.astype(np.int64)
     if len(distinct.dictionary) < len(distinct) or distinct.dictionary.null_count:
@@ -106,7 +107,7 @@ def _index_of_null(dictionary: pa.Array) -> int:
 def _encode_struct(data: pa.Array) -> Codes:
     """Combine the codes of the fields. A NULL struct gets a code of its own, because it differs from a struct of NULLs."""
     fields = [pc.struct_field(data, [i]) for i in range(data.type.num_fields)]
-    codes = pack([encode(Vector(f.type, f)) for f in fields], len(data))
+    codes = pack([encode(Vector(f.type, f)) for f in fields], len(data)).widened()
     if codes.cardinality >= MAX_CARDINALITY // 2:
         codes = compress(codes)
     valid = validity(data)
@@ -123,8 +124,11 @@ def _encode_values(data: pa.Array) -> Codes:
     )
 
 
-def pack(columns: Sequence[ColumnCodes], num_rows: int) -> Codes:
-    """Combine several code columns into one. Compresses codes if the product of the cardinalities is too large."""
+def pack(columns: Sequence[ColumnCodes], num_rows: int) -> ColumnCodes:
+    """Combine several code columns into one. Compresses codes if the product of the cardinalities is too large.
+
+    The result is int32 if all columns are, and if it fits, because less memory takes less time.
+    """
     if not columns:
         return Codes(np.zeros(num_rows, np.int64), 1)
     # A column with a single code does not distinguish rows. These columns are sorted to the end and skipped.
@@ -133,14 +137,13 @@ def pack(columns: Sequence[ColumnCodes], num_rows: int) -> Codes:
         if column.cardinality == 1:
             break
         if packed.cardinality * column.cardinality >= MAX_CARDINALITY:
-            packed = compress(_widened(packed))
+            packed = compress(packed.widened())
             if packed.cardinality * column.cardinality >= MAX_CARDINALITY:
-                column = compress(_widened(column))
-        codes = np.multiply(packed.values, np.int64(column.cardinality), dtype=np.int64)
+                column = compress(column.widened())
+        cardinality = packed.cardinality * column.cardinality
+        is_narrow = cardinality <= INT32_MAX and max(packed.values.itemsize, column.values.itemsize) <= 4
+        dtype: Any = np.int32 if is_narrow else np.int64
+        codes = np.multiply(packed.values, dtype(column.cardinality), dtype=dtype)
         codes += column.values
-        packed = Codes(codes, packed.cardinality * column.cardinality)
-    return _widened(packed)
-
-
-def _widened(codes: ColumnCodes) -> Codes:
-    return Codes(codes.values.astype(np.int64, copy=False), codes.cardinality)
+        packed = ColumnCodes(codes, cardinality)
+    return packed

@@ -70,7 +70,7 @@ def arrange(
     Other rows may be missing.
     """
     # The numbers of groups may have gaps: they are sorted anyway, together with the first bits of the sort keys.
-    groups = pack([encode(v) for v in partition], num_rows).values if partition else None
+    groups = pack([encode(v) for v in partition], num_rows).widened().values if partition else None
     rows, starts_peers = row_order(key_steps(order), num_rows, groups, limit)
     starts_partition = np.zeros(len(rows), np.bool_)
     starts_partition[:1] = True
