@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pyspark
 import pytest
 
@@ -23,6 +24,10 @@ from kquery_spark.spark_bridge.plan.plan_facts import Facts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+# A busy machine can interrupt a test for any time, so no single example of a test has a time limit.
+hypothesis.settings.register_profile("kquery_spark", deadline=None)
+hypothesis.settings.load_profile("kquery_spark")
 
 ROOT = Path(__file__).parents[1]
 #: Cases beyond the sample that ``make check`` runs; ``make test-all`` runs them, too.

@@ -110,7 +110,7 @@ def block_of(elements: list[tuple[int, bytes, int, int]]) -> tuple[bytes, bytes]
     return declared + bytes(stored), bytes(raw)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(
         st.tuples(
@@ -128,7 +128,7 @@ def test_elements_in_any_order_are_decompressed(
     assert decompress_with_pyarrow(stored, len(raw)) == raw
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(
         st.tuples(
@@ -210,7 +210,7 @@ def test_damaged_blocks_of_lz4_are_refused_or_give_the_bytes_of_pyarrow(kernels:
     assert 500 < accepted < 4_000
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(
         st.one_of(

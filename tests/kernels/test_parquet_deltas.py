@@ -133,7 +133,7 @@ def test_the_example_of_the_documentation(kernels):
     assert encode([7, 5, 3, 1, 2, 3, 4, 5]) == EXAMPLE
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_integers_of_all_widths_are_decoded(kernels, data):
     bits = data.draw(st.integers(0, 63))
@@ -209,7 +209,7 @@ def test_too_wide_integers_are_declined(kernels):
     assert integers(kernels, EXAMPLE[:7] + b"\xff\xff\xff" + EXAMPLE[10:], 8, "i4") is not None  # not used
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     values=st.lists(
         st.binary(max_size=90) | st.sampled_from([b"", b"ab" * 40, b"ab" * 39 + b"c"]), min_size=1

@@ -82,7 +82,7 @@ def page_bytes(rows: list[int | None], width: int, packed: list[bool]) -> bytes:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_runs_of_levels_and_indices_are_decoded(kernels, data):
     width = data.draw(st.integers(0, 16))
     pages = data.draw(st.lists(page_rows(width), min_size=1, max_size=3))

@@ -33,7 +33,7 @@ def test_the_numbers_are_read(numbers, optimized):
     assert positions.tolist() == numbers
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sets(st.one_of(st.integers(0, 70_000), st.integers(0, 1 << 34)), max_size=200), st.booleans())
 def test_any_numbers_are_read(numbers, optimized):
     bitmap = BitMap64(numbers)
@@ -42,7 +42,7 @@ def test_any_numbers_are_read(numbers, optimized):
     assert read_positions(bitmap.serialize()).tolist() == sorted(numbers)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.data())
 def test_damaged_bytes_are_an_error_or_other_numbers_in_order(data):
     whole = bytearray(BitMap64([1, 2, 3, *range(70_000, 75_000), 1 << 32]).serialize())

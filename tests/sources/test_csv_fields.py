@@ -47,7 +47,7 @@ _TEXT = st.text(st.sampled_from("a,b;1.-é漢\x00\x0b"), max_size=20)
 
 
 @given(st.lists(st.lists(_TEXT, min_size=1, max_size=5), max_size=30), st.booleans(), st.integers(1, 5))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @example([["a", "b"], ["", ""]], False, 2)
 def test_the_same_as_arrow_or_nothing(kernels, lines, ended, width):
     lines = [[value.replace(",", "") for value in (line * width)[:width]] for line in lines]
@@ -70,7 +70,7 @@ _QUOTED = st.text(st.sampled_from('a,"\\1é '), max_size=9)
     st.sampled_from([{}, {"escape": '"'}, {"nullValue": "a"}, {"quote": "a"}, {"emptyValue": "e"}]),
     st.booleans(),
 )
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_quoted_values_as_line_by_line_or_nothing(kernels, lines, options, ended):
     """The path of Arrow and the tokenizer is compared with Spark in test_csv.py."""
     strings = [",".join(around + text + around for text, around in line) for line in lines]

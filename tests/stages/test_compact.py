@@ -101,7 +101,7 @@ def test_a_batch_of_several_strings_and_a_dictionary_of_many_values():
     assert all(left.equals(right) for left, right in zip(back.columns, columns, strict=True))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), min_size=1, max_size=40),
     st.integers(0, 70),

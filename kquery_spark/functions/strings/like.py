@@ -139,7 +139,12 @@ def _like_constant(data: Data, pattern: str, escape: str) -> Data:
             return pc.ends_with(data, text)
         case (None, str(text), None) if text:
             return substrings.contains(data, text)
-    return substrings.matches(data, _like_regex(tokens), [text for text in tokens if text])
+    literals = [text for text in tokens if text]
+    if "" not in tokens and len(literals) > 1:
+        found = substrings.contains_in_order(data, literals, tokens[0] is not None, tokens[-1] is not None)
+        if found is not None:
+            return found
+    return substrings.matches(data, _like_regex(tokens), literals)
 
 
 def _like(args: Sequence[Vector], context: CallContext) -> Data:

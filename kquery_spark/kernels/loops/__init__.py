@@ -1,4 +1,4 @@
-"""Loops that decode Parquet and split delimited text, compiled by numba when this package is imported.
+"""Loops that decode Parquet, split delimited text, and search strings, compiled by numba when this package is imported.
 
 - ``memory``: unchecked loads and stores, as building blocks
 - ``footers``: parses footers; ``parquet_pages``: parses page headers
@@ -9,6 +9,7 @@
 - ``parquet_indices``: decodes the indices of a chunk, or compares them with a selection while they are unpacked
 - ``parquet_values``, ``parquet_strings``: decode chunks to Arrow buffers
 - ``text``: splits lines of delimited text
+- ``substrings``: searches strings for literals
 
 Only ``compiled.py`` imports this package.
 """
@@ -28,11 +29,13 @@ from kquery_spark.kernels.loops.parquet_numbers import convert_pages
 from kquery_spark.kernels.loops.parquet_pages import page_table
 from kquery_spark.kernels.loops.parquet_strings import decode_strings
 from kquery_spark.kernels.loops.parquet_values import decode_values
+from kquery_spark.kernels.loops.substrings import check_order, find_literal
 from kquery_spark.kernels.loops.text import SLACK, field_strings, separators
 
 __all__ = [
     "PADDING",
     "SLACK",
+    "check_order",
     "convert_pages",
     "decode_indices",
     "decode_selected_indices",
@@ -43,6 +46,7 @@ __all__ = [
     "filter_chunk",
     "filter_indices",
     "filter_selected_rows",
+    "find_literal",
     "page_table",
     "plain_strings",
     "scan",
