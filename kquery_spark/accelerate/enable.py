@@ -1,8 +1,8 @@
 """``kq.enable(spark)``: runs the actions of a session's DataFrames, and SQL that writes, in the engine with no code changes.
 
-While any session is enabled, the actions of PySpark's DataFrame class, ``sql`` of its session class, and ``pivot`` of
-its GroupedData class are wrapped. For other sessions, and for queries that fall back to Spark, a wrapper calls PySpark's
-own method. ``spark.kquery.enabled=false`` switches a session off without ``disable``.
+While any session is enabled, the actions and ``crosstab`` of PySpark's DataFrame class, ``sql`` of its session class, and
+``pivot`` of its GroupedData class are wrapped. For other sessions, and for queries that fall back to Spark, a wrapper calls
+PySpark's own method. ``spark.kquery.enabled=false`` switches a session off without ``disable``.
 
 This module imports no part of the planner. A thread imports the planner after ``enable`` (see ``preload``), and the wrappers
 import it when an action needs it.
@@ -58,9 +58,9 @@ def enable(spark: SparkSession, *, fallback: Fallback = "spark", when: When = "a
 
     Actions: collect, take, head, first, count, show, toPandas, toArrow, toLocalIterator, foreach,
     foreachPartition, write and writeTo; also ``spark.sql`` of INSERT and CREATE TABLE AS SELECT, and the query
-    for the values of a ``pivot`` without values. ``fallback`` and ``when`` have the same meaning as for ``kquery_plan``. A
-    second call replaces the options of the first. On an unsupported release of Spark, the function only emits a
-    FallbackWarning.
+    for the values of ``crosstab`` and of a ``pivot`` without values. ``fallback`` and ``when`` have the same
+    meaning as for ``kquery_plan``. A second call replaces the options of the first. On an unsupported release
+    of Spark, the function only emits a FallbackWarning.
     """
     check_options(fallback, when)
     try:
@@ -171,6 +171,16 @@ def _pivot(grouped: GroupedData, options: _Options, /, pivot_col: Any, values: A
     return NotImplemented if found is None else pivot_by(grouped, pivot_col, found)
 
 
+def _crosstab(frame: DataFrame, options: _Options, /, col1: Any, col2: Any) -> Any:
+    """Count the pairs of values of two columns. The engine finds the values of the second column if it can."""
+    if not isinstance(col1, str) or not isinstance(col2, str) or not import_planner(options.fallback):
+        return NotImplemented
+    from kquery_spark.accelerate.pivots import crosstab
+
+    table = crosstab(frame, col1, col2, options.fallback, options.when)
+    return NotImplemented if table is None else table
+
+
 _SAME = ("collect", "toArrow", "toPandas", "toLocalIterator", "foreach", "foreachPartition", "writeTo")
 _ACTIONS: dict[str, _Action] = {
     **{name: _same_action(name) for name in _SAME},
@@ -182,7 +192,7 @@ _ACTIONS: dict[str, _Action] = {
 
 
 def _install() -> None:
-    """Wrap ``_ACTIONS`` of the classic DataFrame, ``SparkSession.sql``, and ``GroupedData.pivot``, unless it is done."""
+    """Wrap ``_ACTIONS`` and ``crosstab`` of the classic DataFrame, and ``sql`` and ``pivot``, unless it is done."""
     with _install_lock:
         if _installed:
             return
@@ -191,6 +201,7 @@ def _install() -> None:
         runs: list[tuple[type, str, Callable[..., Any]]] = [
             (SparkSession, "sql", _sql),
             (GroupedData, "pivot", _pivot),
+            (ClassicDataFrame, "crosstab", _crosstab),
         ]
         runs += [(ClassicDataFrame, name, action) for name, action in _ACTIONS.items()]
         for owner, name, run in runs:

@@ -1,4 +1,4 @@
-"""Finds the values of a pivot column in the engine.
+"""Finds the values of a pivot column in the engine, also for ``crosstab``, which is a pivot.
 
 ``groupBy(...).pivot("status")`` without values needs the distinct values of the column, one for each new column. Spark runs
 a query for them as soon as ``pivot`` is called, and sorts them. It does so in the JVM, where ``kq.enable`` sees no action.
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from kquery_spark.accelerate.api import kquery_plan
 from kquery_spark.accelerate.options import Fallback, When
+from kquery_spark.spark_bridge.frames.grouped_data import pivot_by, zeros_for_nulls
 from kquery_spark.spark_bridge.frames.lazy_dataframe import LazyDataFrame
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 
@@ -22,7 +24,25 @@ _MAX_VALUES_SETTING = "spark.sql.pivotMaxValues"
 _TYPES = frozenset({"string", "boolean", "tinyint", "smallint", "int", "bigint"})
 
 
-def pivot_values(frame: DataFrame, column: str, fallback: Fallback, when: When) -> list[Any] | None:
+def crosstab(frame: DataFrame, first: str, second: str, fallback: Fallback, when: When) -> DataFrame | None:
+    """Count all pairs of values of two columns: a row for each value of ``first``, a column for each value of ``second``.
+
+    The result has the same plan as that of Spark's ``StatFunctions.crossTabulate``. None if Spark has to run ``crosstab``,
+    for the reasons of ``pivot_values``, or to raise its error for a column.
+    """
+    try:
+        names = F.when(F.isnull(F.col(first)), "null").otherwise(F.col(first).cast("string"))
+        # Spark removes backticks, because it quotes the names of the new columns with them.
+        unquoted = F.regexp_replace(F.col(second).cast("string"), "`", "")
+        values = F.when(F.isnull(F.col(second)), "null").otherwise(unquoted)
+        grouped = frame.groupBy(names.alias(f"{first}_{second}"))
+        found = pivot_values(frame, values, fallback, when)
+        return None if found is None else zeros_for_nulls(pivot_by(grouped, values, found).count())
+    except SPARK_ERRORS:
+        return None
+
+
+def pivot_values(frame: DataFrame, column: str | Column, fallback: Fallback, when: When) -> list[Any] | None:
     """Return the distinct values of a column of ``frame`` in Spark's order.
 
     None if Spark has to find them: if the type is not in ``_TYPES``, if Spark rejects the column, if the query falls

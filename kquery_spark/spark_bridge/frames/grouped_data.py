@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import DataFrame, GroupedData
+from pyspark.sql import Column, DataFrame, GroupedData
 
 from kquery_spark.spark_bridge.session.bridge import get_bridge
 
@@ -16,17 +16,26 @@ def grouped_frame(grouped: GroupedData) -> DataFrame:
     return grouped._df
 
 
-def pivot_by(grouped: GroupedData, column: str, values: list[Any]) -> GroupedData:
+def pivot_by(grouped: GroupedData, column: str | Column, values: list[Any]) -> GroupedData:
     """Return ``grouped.pivot(column, values)``, which needs only a few py4j calls even for many strings.
 
-    values: sorted and distinct values of one type, so NULL and "" can only come first.
+    column: a name, or an expression, which only the JVM's ``pivot`` accepts. values: sorted and distinct values of one
+    type, so NULL and "" can only come first.
     """
     strings = [value for value in values if isinstance(value, str) and value]
-    java_values = None
+    java_values: Any = None
     if len(strings) > _MAX_SINGLE_VALUES:
         java_values = get_bridge(grouped_frame(grouped).sparkSession).jvm.list_of_strings(strings)
     if java_values is None:
-        return grouped.pivot(column, values)
-    for null_or_empty in reversed(values[: len(values) - len(strings)]):
-        java_values.add(0, null_or_empty)
-    return grouped.pivot(column, java_values)
+        java_values = values
+    else:
+        for null_or_empty in reversed(values[: len(values) - len(strings)]):
+            java_values.add(0, null_or_empty)
+    if isinstance(column, str):
+        return grouped.pivot(column, java_values)
+    return GroupedData(grouped._jgd.pivot(column._jc, java_values), grouped_frame(grouped))
+
+
+def zeros_for_nulls(frame: DataFrame) -> DataFrame:
+    """Replace NULL by 0 in numeric columns. ``fillna(0)`` of PySpark passes 0.0, so its bigint columns stay nullable."""
+    return DataFrame(frame._jdf.na().fill(0), frame.sparkSession)

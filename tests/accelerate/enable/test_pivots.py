@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkTypeError
 from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql import functions as F
 
@@ -113,6 +113,58 @@ def test_strings_that_could_change_on_their_way_to_the_jvm(
     assert actual.columns == expected.columns
     assert len(actual.columns) == 1 + len(strings)
     assert actual.collect() == expected.collect()
+
+
+CROSSTABS = [
+    ("k", "s"),
+    ("s", "k"),
+    ("i", "l"),
+    ("b", "d"),
+    ("m", "f"),
+    ("`odd.name`", "constant"),
+    ("s", "s"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), CROSSTABS)
+def test_crosstab_is_that_of_spark(
+    frame: DataFrame, events: list[QueryEvent], first: str, second: str
+) -> None:
+    kq.disable(frame.sparkSession)
+    expected = frame.crosstab(first, second)
+    rows = sorted(expected.collect(), key=str)
+    kq.enable(frame.sparkSession, when="always")
+    for crosstab in (frame.crosstab, frame.stat.crosstab):
+        events.clear()
+        actual = crosstab(first, second)
+        assert events[-1].place == "tasks"
+        assert actual.schema == expected.schema
+        assert sorted(actual.collect(), key=str) == rows
+
+
+def test_crosstab_of_strings_that_name_columns(
+    spark: SparkSession, tmp_path: Path, events: list[QueryEvent]
+) -> None:
+    """Spark removes backticks from the strings, so two of them become one column."""
+    kq.disable(spark)
+    rows = [(text, text) for text in [None, "null", "a.b", "a`b", "ab", "", " ", "é"] * 2]
+    spark.createDataFrame(rows, "a string, b string").coalesce(1).write.parquet(str(tmp_path / "t"))
+    frame = spark.read.parquet(str(tmp_path / "t"))
+    expected = frame.crosstab("a", "b")
+    kq.enable(spark, when="always")
+    actual = frame.crosstab("a", "b")
+    assert events
+    assert actual.columns == expected.columns
+    assert sorted(actual.collect(), key=str) == sorted(expected.collect(), key=str)
+
+
+def test_what_spark_rejects_in_crosstab_is_its_error(frame: DataFrame, events: list[QueryEvent]) -> None:
+    with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
+        frame.crosstab("nosuch", "k")
+    with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
+        frame.crosstab("k", "nosuch")
+    with pytest.raises(PySparkTypeError):
+        frame.crosstab("k", 1)  # type: ignore[arg-type]
 
 
 def test_a_table_without_rows_has_no_pivoted_columns(frame: DataFrame, events: list[QueryEvent]) -> None:
