@@ -46,6 +46,7 @@ class Bridge:
     """The JVM side of one session; ``bridge`` creates it. ``frames_made`` counts the DataFrames that it has created.
 
     api: the names that depend on the version of Spark. last_config: the engine's settings at the last read, or None.
+    has_workers: whether a query was planned that starts Python workers in this session.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -57,6 +58,7 @@ class Bridge:
         self.frames_made = 0
         self._conf: Any = None
         self.last_config: EngineConfig | None = None
+        self.has_workers = False
         self._parallelism = spark.sparkContext.defaultParallelism
         self._warned: set[str] = set()
         self._names: Any = None  # the key set of the session's settings, a live view

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.context import on_spark as spark_context
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 
 ROWS = 600_000
 
@@ -34,6 +35,7 @@ def large(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Spar
     pq.write_table(
         pa.table({"t": strings, "n": np.arange(ROWS // 4)}), directory / "strings.parquet", compression="none"
     )
+    get_bridge(spark).has_workers = True
     for name in ("numbers", "strings"):
         spark.read.parquet(str(directory / f"{name}.parquet")).createOrReplaceTempView(f"large_{name}")
     return spark
@@ -59,6 +61,22 @@ def test_rows_are_collected_in_the_order_of_the_file(large: SparkSession, query:
     assert (np.diff(table["n"].to_numpy()) > 0).all()
     assert fast.count() == table.num_rows
     assert fast.take(3) == frame.take(3)
+
+
+def test_a_session_does_not_start_workers_only_for_this(
+    large: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = large.table("large_numbers")
+    bridge = get_bridge(large)
+    monkeypatch.setattr(bridge, "has_workers", False)
+    assert kquery_plan(frame) is frame
+    assert not bridge.has_workers
+    assert "as Arrow" not in str(kq.explain(frame))
+    large.conf.set("spark.kquery.cost.workerStartSeconds", "0.001")
+    assert kquery_plan(frame) is not frame
+    assert bridge.has_workers
+    large.conf.unset("spark.kquery.cost.workerStartSeconds")
+    assert kquery_plan(frame) is not frame
 
 
 def test_what_is_made_of_them_is_sparks(large: SparkSession, tmp_path: Path) -> None:
