@@ -21,6 +21,17 @@ def empty_slots(size: int, rows: int) -> npt.NDArray[np.signedinteger]:
     return np.full(size, -1, np.int32 if rows <= np.iinfo(np.int32).max else np.int64)
 
 
+def hash_index_bytes(count: int) -> int:
+    """Return the memory of a ``HashIndex`` of ``count`` values: the values and the slots."""
+    return 8 * count + (4 if count <= np.iinfo(np.int32).max else 8) * (1 << _slot_bits(count))
+
+
+def _slot_bits(count: int) -> int:
+    """Return the binary logarithm of the number of slots for ``count`` values."""
+    room = 8 if count <= _MAX_ROOMY_VALUES else 2
+    return max(4, int(room * max(count, 1) - 1).bit_length())
+
+
 class HashIndex:
     """Hash table with linear probing from distinct values to their positions; at most half full, or an eighth if small.
 
@@ -30,8 +41,7 @@ class HashIndex:
 
     def __init__(self, values: Int64s) -> None:
         self._values = values
-        room = 8 if len(values) <= _MAX_ROOMY_VALUES else 2
-        bits = max(4, int(room * max(len(values), 1) - 1).bit_length())
+        bits = _slot_bits(len(values))
         self._shift = np.uint64(64 - bits)
         self._mask = np.int64((1 << bits) - 1)
         self._slots = empty_slots(1 << bits, len(values))
@@ -43,6 +53,11 @@ class HashIndex:
             displaced = self._slots[slots] != pending
             pending = pending[displaced]
             slots = (slots[displaced] + 1) & self._mask
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the values and the slots."""
+        return self._values.nbytes + self._slots.nbytes
 
     def _hash(self, values: Int64s) -> Int64s:
         # Fibonacci hashing: the upper bits of the product depend on all bits of the value.
@@ -71,6 +86,11 @@ class DirectIndex:
     def __init__(self, values: Int64s, size: int) -> None:
         self._slots = empty_slots(size + 1, len(values))
         self._slots[values] = np.arange(len(values), dtype=self._slots.dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the slots."""
+        return self._slots.nbytes
 
     def lookup(self, values: Int64s) -> Int64s:
         """Return the position of each value, -1 if it is absent or itself -1 (which reads the last, empty slot)."""

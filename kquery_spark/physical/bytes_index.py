@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.kernels import integer_order
-from kquery_spark.kernels.hash_index import HashIndex
+from kquery_spark.kernels.hash_index import HashIndex, hash_index_bytes
 from kquery_spark.physical.hashing import hash_bytes
 from kquery_spark.types.vector import Int64s
 
@@ -33,6 +33,11 @@ class BytesIndex:
         self._values = values
         self._index: HashIndex | None = None
         self._hashable = True
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the values and of the hash table, even before it is built."""
+        return int(self._values.nbytes) + hash_index_bytes(len(self._values))
 
     def lookup(self, data: pa.Array) -> Int64s:
         """Return the position of each value; -1 if it is absent or NULL."""

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kquery_spark.cached_property import cached_property
-from kquery_spark.kernels.hash_index import HashIndex
+from kquery_spark.kernels.hash_index import HashIndex, hash_index_bytes
 from kquery_spark.kernels.integer_order import distinct_values
-from kquery_spark.physical.joins.key_space import KeySpace, may_have_flags
+from kquery_spark.physical.joins.key_space import DirectMemory, KeySpace, may_have_flags
 from kquery_spark.types.vector import Int64s, Vector
 
 
@@ -18,21 +18,35 @@ class ColumnMatches:
     """Tests values of probe rows for membership in a key column. The first test builds the flags or the index.
 
     values: the key column of ``num_rows`` build rows. space: its encoding. value_range: its lowest and highest value, as in
-    ``JoinTable.ranges``.
+    ``JoinTable.ranges``. memory: the bytes that the flags may take.
     """
 
     def __init__(
-        self, values: Vector, num_rows: int, space: KeySpace, value_range: tuple[int, int] | None
+        self,
+        values: Vector,
+        num_rows: int,
+        space: KeySpace,
+        value_range: tuple[int, int] | None,
+        memory: DirectMemory,
     ) -> None:
         self._values = values
         self._num_rows = num_rows
         self._space = space
         self.ranges = [value_range]
+        self._has_flags = not space.by_value and may_have_flags(space.size, num_rows, memory)
 
     @property
     def is_direct(self) -> bool:
         """True if ``contains`` takes little time per row: it reads one flag."""
-        return not self._space.by_value and self._has_flags
+        return self._has_flags
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the key column, and of the flags or the index, even before they are built."""
+        values = int(self._values.data.nbytes)
+        if self._space.by_value:
+            return values
+        return values + (self._space.size if self._has_flags else hash_index_bytes(self._num_rows))
 
     def contains(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
         """Return, for each value of a probe column, whether any build row has it. keys: this column alone."""
@@ -45,10 +59,6 @@ class ColumnMatches:
         if self._has_flags:
             return self._flags[codes]
         return self._index.lookup(codes) >= 0
-
-    @property
-    def _has_flags(self) -> bool:
-        return may_have_flags(self._space.size, self._num_rows)
 
     @cached_property
     def _flags(self) -> npt.NDArray[np.bool_]:

@@ -23,6 +23,9 @@ Three steps keep the tables of codes small:
   (``_build_arrays``).
 - If every code has at most one build row (``unique``), one array from code to row replaces the runs.
 
+Arrays with one entry per possible code are several times as fast as a hash table, but can take much more memory than the
+build rows. So they are only used if ``direct_bytes`` allows them, and ``nbytes`` is the memory of all arrays.
+
 All functions work on whole columns of a batch: no Python code loops over rows.
 """
 
@@ -34,6 +37,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from kquery_spark.config.engine import DEFAULT_MAX_MEMORY_BYTES
 from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.hash_index import DirectIndex, HashIndex, empty_slots
 from kquery_spark.physical.grouping.groups import MAX_CARDINALITY
@@ -41,12 +45,18 @@ from kquery_spark.physical.joins.column_matches import ColumnMatches
 from kquery_spark.physical.joins.key_space import (
     MAX_DENSE_CODES,
     MAX_DIRECT_CODES,
+    DirectMemory,
     KeySpace,
     key_space,
     may_have_flags,
 )
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector
+
+_DENSE_CODE_BYTES = 12
+"""The memory per code of the arrays from codes to rows while they are built: a count of 64 bits, and a row of 32 bits."""
+_SLOT_BYTES = 4
+_MAX_SMALL_CODES = 4096  # arrays of so few codes are smaller than a hash table's overhead
 
 
 @dataclass(frozen=True)
@@ -65,9 +75,17 @@ class JoinTable:
 
     ranges: for each key column of integers or dates, the lowest and the highest value of the build rows; None for other
     columns. columns: if there are several key columns, the values of each of them.
+
+    direct_bytes: the memory that arrays with one entry per possible code may take, beyond that of a hash table.
     """
 
-    def __init__(self, keys: Sequence[Vector], num_rows: int, null_safe: Sequence[bool]) -> None:
+    def __init__(
+        self,
+        keys: Sequence[Vector],
+        num_rows: int,
+        null_safe: Sequence[bool],
+        direct_bytes: int = DEFAULT_MAX_MEMORY_BYTES,
+    ) -> None:
         self.num_rows = num_rows
         self.ranges: list[tuple[int, int] | None] = []
         self.columns: list[ColumnMatches] = []
@@ -95,12 +113,25 @@ class JoinTable:
                     space = key_space(key, safe, by_range=False)
                     column = space.encode(key, num_rows)
             self._spaces.append(space)
-            if len(keys) > 1:
-                self.columns.append(ColumnMatches(key, num_rows, space, self.ranges[-1]))
             codes = codes * space.size + column
             cardinality *= space.size
         self._cardinality = cardinality
-        self._build_arrays(codes, np.flatnonzero(known))
+        memory = DirectMemory(direct_bytes)
+        self._build_arrays(codes, np.flatnonzero(known), memory)
+        if len(keys) > 1:
+            self.columns = [
+                ColumnMatches(key, num_rows, space, value_range, memory)
+                for key, space, value_range in zip(keys, self._spaces, self.ranges, strict=True)
+            ]
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the table, without the build rows and their keys."""
+        rows = [self._row_of] if self.unique else [self._order, self._counts, self._starts]
+        compressions = [index for index, _ in self._compressions.values()]
+        optional = [part for part in (self._index, self._flags) if part is not None]
+        parts = [*rows, *compressions, *optional, *self._spaces, *self.columns]
+        return sum(int(part.nbytes) for part in parts)
 
     def _compress(self, key_index: int, codes: Int64s) -> Int64s:
         """Replace the combined codes of the columns before ``key_index`` by their positions among the build side's."""
@@ -109,33 +140,46 @@ class JoinTable:
         compressed[compressed < 0] = count
         return compressed
 
-    def _build_arrays(self, codes: Int64s, rows: Int64s) -> None:
+    def _build_arrays(self, codes: Int64s, rows: Int64s, memory: DirectMemory) -> None:
         """Build the arrays from codes to build rows. rows: the build rows that can match, that is, without NULL keys."""
         self.has_null_key = len(rows) < self.num_rows
         present = codes[rows]
         # If there are few possible codes, arrays are indexed by code. Otherwise an index maps the codes that occur to
         # 0, 1, 2, ... first. One flag per code answers ``contains`` without that index, at one byte per possible code.
-        sparse = self._cardinality > min(MAX_DENSE_CODES, max(65536, 16 * self.num_rows))
-        if may_have_flags(self._cardinality, self.num_rows):
+        sparse = not self._may_be_dense(memory)
+        direct = sparse and self._cardinality <= MAX_DIRECT_CODES
+        direct = direct and memory.take(_SLOT_BYTES * self._cardinality)
+        if may_have_flags(self._cardinality, self.num_rows, memory):
             self._flags = np.zeros(self._cardinality + 1, np.bool_)
             self._flags[present] = True
         if sparse:
             known = integer_order.distinct_values(present)
-            direct = self._cardinality <= MAX_DIRECT_CODES
             self._index = DirectIndex(known, self._cardinality) if direct else HashIndex(known)
             present = self._index.lookup(present)
             self._cardinality = max(len(known), 1)
         # One entry more than codes: index -1 (no such code) reads the last entry, which stays "no row".
-        self._row_of = empty_slots(self._cardinality + 1, self.num_rows)
-        self._row_of[present] = rows
+        row_of = empty_slots(self._cardinality + 1, self.num_rows)
+        row_of[present] = rows
         # If two rows have the same code, the second assignment overwrote the first one.
-        self.unique = bool((self._row_of[present] == rows).all())
+        self.unique = bool((row_of[present] == rows).all())
         if self.unique:
+            self._row_of = row_of
             return
+        number_type = row_of.dtype
+        del row_of
         # The rows of code c are _order[_starts[c] : _starts[c] + _counts[c]].
         self._order = rows.take(integer_order.stable_order(present))
-        self._counts = np.bincount(present, minlength=self._cardinality + 1)
-        self._starts = np.cumsum(self._counts) - self._counts
+        self._counts = np.bincount(present, minlength=self._cardinality + 1).astype(number_type)
+        self._starts = np.cumsum(self._counts, dtype=number_type)
+        self._starts -= self._counts
+
+    def _may_be_dense(self, memory: DirectMemory) -> bool:
+        """Return True if the arrays from codes to rows may have one entry per possible code."""
+        codes, rows = self._cardinality, self.num_rows
+        if codes > min(MAX_DENSE_CODES, max(65536, 16 * rows)):
+            return False
+        # A hash table for as many rows is not smaller than two entries per row.
+        return codes <= max(_MAX_SMALL_CODES, 2 * rows) or memory.take(_DENSE_CODE_BYTES * codes)
 
     def _codes(self, keys: Sequence[Vector], num_rows: int) -> Int64s:
         """Return the code of each probe row as an index into the arrays of ``_build_arrays``; -1 if no build row has it."""
@@ -160,7 +204,7 @@ class JoinTable:
         codes = self._codes(keys, num_rows)
         if self.unique:
             return codes, (self._row_of[codes] >= 0).astype(np.int64)
-        return codes, self._counts[codes]
+        return codes, self._counts[codes].astype(np.int64)
 
     @property
     def is_direct(self) -> bool:

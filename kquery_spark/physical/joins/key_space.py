@@ -35,18 +35,39 @@ class KeySpace:
 
     size: the number of codes, including 0 for NULL and the last one for values that no build row has. value_range: the
     lowest and the highest value of the build rows, for types with an integer representation; None without values. by_value:
-    True if each code between the first and the last one belongs to a value of the build rows.
+    True if each code between the first and the last one belongs to a value of the build rows. nbytes: the memory of the
+    index of these values; 0 without an index.
     """
 
     encode: Encode
     size: int
     by_value: bool
     value_range: tuple[int, int] | None = None
+    nbytes: int = 0
 
 
-def may_have_flags(codes: int, build_rows: int) -> bool:
+class DirectMemory:
+    """The bytes that the arrays of one join table with an entry per possible code may take together.
+
+    For the keys 0 and 4,000,000, such arrays take megabytes for two rows. A table that may not have them uses hash tables,
+    whose size depends on the number of rows alone.
+    """
+
+    def __init__(self, nbytes: int) -> None:
+        self._left = nbytes
+
+    def take(self, nbytes: int) -> bool:
+        """Take the bytes, and return True, if this number of bytes is left."""
+        if nbytes > self._left:
+            return False
+        self._left -= nbytes
+        return True
+
+
+def may_have_flags(codes: int, build_rows: int, memory: DirectMemory) -> bool:
     """Return True if a test for membership may store a flag of one byte for each possible code. codes: their number."""
-    return codes <= min(MAX_DENSE_CODES, max(MAX_DIRECT_CODES, _FLAG_BYTES_PER_BUILD_ROW * build_rows))
+    most = min(MAX_DENSE_CODES, max(MAX_DIRECT_CODES, _FLAG_BYTES_PER_BUILD_ROW * build_rows))
+    return codes <= most and memory.take(codes)
 
 
 def key_space(key: Vector, null_safe: bool, by_range: bool = True) -> KeySpace:
@@ -126,7 +147,8 @@ def _integers_of(vector: Vector, absent: int) -> pa.Array:
 def _by_string(key: Vector, null_safe: bool) -> KeySpace:
     """Encode strings by value. For dictionary-encoded columns, only the dictionary is looked up, not each row."""
     values = (key.data.dictionary if key.is_dictionary else key.data).unique().drop_null()
-    lookup = BytesIndex(values).lookup
+    index = BytesIndex(values)
+    lookup = index.lookup
     size = len(values) + 2
     null_code = 0 if null_safe else size - 1
 
@@ -140,13 +162,13 @@ def _by_string(key: Vector, null_safe: bool) -> KeySpace:
             codes = _as_codes(lookup(data), size)
         return _with_nulls(codes, data, null_code)
 
-    return KeySpace(encode, size, True)
+    return KeySpace(encode, size, True, nbytes=index.nbytes)
 
 
 def _by_value(build: pa.Array, form: Callable[[Vector], pa.Array], null_safe: bool) -> KeySpace:
     """Encode values by their position among the distinct build values. form: converts a probe column to ``build``'s form."""
     values = build.unique().drop_null()
-    lookup = _lookup(values)
+    lookup, nbytes = _lookup(values)
     size = len(values) + 2
     null_code = 0 if null_safe else size - 1
 
@@ -156,17 +178,21 @@ def _by_value(build: pa.Array, form: Callable[[Vector], pa.Array], null_safe: bo
             data = data.cast(values.type)
         return _with_nulls(_as_codes(lookup(data), size), data, null_code)
 
-    return KeySpace(encode, size, True)
+    return KeySpace(encode, size, True, nbytes=nbytes)
 
 
-def _lookup(values: pa.Array) -> Callable[[pa.Array], Int64s]:
-    """Return a function that returns the position of each row among the distinct values, -1 if absent, any for NULL."""
+def _lookup(values: pa.Array) -> tuple[Callable[[pa.Array], Int64s], int]:
+    """Return a function and its memory in bytes.
+
+    The function returns the position of each row among the distinct values, -1 if absent, any for NULL.
+    """
     if pa.types.is_int64(values.type):
         index = HashIndex(slots(values))
-        return lambda data: index.lookup(slots(data))
+        return lambda data: index.lookup(slots(data)), index.nbytes
     if values.type in (t.STRING, t.BINARY):
-        return BytesIndex(values).lookup
-    return lambda data: places_of(data, values)
+        bytes_index = BytesIndex(values)
+        return bytes_index.lookup, bytes_index.nbytes
+    return lambda data: places_of(data, values), values.nbytes
 
 
 def _as_codes(positions: Int64s, size: int) -> Int64s:

@@ -42,6 +42,14 @@ _EMITS_PROBE_ROWS_ONLY = {
 }
 
 
+class _SpilledBuildSide(Exception):
+    """Leaves the worker's cache without a value, because the build side of a broadcast join is on disk."""
+
+    def __init__(self, side: SpilledSide | SpillFile) -> None:
+        super().__init__("the build side exceeds the memory budget")
+        self.side = side
+
+
 @dataclass(frozen=True)
 class JoinExec(BinaryExec):
     """Joins ``left`` and ``right`` into the columns of ``output``. build: the side that a hash table holds."""
@@ -65,18 +73,15 @@ class JoinExec(BinaryExec):
         build_plan, probe_plan = (
             (self.left, self.right) if self.build is BuildSide.LEFT else (self.right, self.left)
         )
-        if isinstance(build_plan, ReplicateExec):
-            side = self._replicated(build_plan, task)
-        else:
-            with SpillDirectory(task.metrics_of(self)) as spill:
-                build_rows = self._collect_build_side(build_plan, task, spill)
-                if isinstance(build_rows, SpilledSide):
-                    yield from self._grace_join(build_rows, probe_plan.run(task), probe_plan.schema, task)
-                    return
-                if isinstance(build_rows, SpillFile):
-                    yield from self._nested_loop(build_rows, probe_plan, task)
-                    return
-            side = self._table(build_plan.schema, build_rows)
+        with SpillDirectory(task.metrics_of(self)) as spill:
+            build_side = self._build_side(build_plan, task, spill)
+            if isinstance(build_side, SpilledSide):
+                yield from self._grace_join(build_side, probe_plan.run(task), probe_plan.schema, task)
+                return
+            if isinstance(build_side, SpillFile):
+                yield from self._nested_loop(build_side, probe_plan, task)
+                return
+        side = build_side
         # The table is complete, so its keys can filter the scan of the probe side, which starts only now.
         if drops_unmatched(self.kind, self.build is BuildSide.LEFT):
             for match_filter in self._match_filters(side[1]):
@@ -129,6 +134,31 @@ class JoinExec(BinaryExec):
         else:
             for column_filter in runtime_filter.by_column():
                 self.accept_filter(task, column_filter)
+
+    def _build_side(
+        self, plan: PhysicalPlan, task: TaskContext, spill: SpillDirectory
+    ) -> tuple[Batch, JoinTable] | SpilledSide | SpillFile:
+        """Return the build side in memory, or, if it exceeds the memory budget, on disk.
+
+        The worker's cache keeps the build side of a broadcast join for later tasks and queries, unless it is on disk.
+        """
+        if not isinstance(plan, ReplicateExec):
+            rows = self._collect_build_side(plan, task, spill)
+            return self._table_within_budget(plan.schema, rows, task) if isinstance(rows, list) else rows
+
+        def make() -> tuple[tuple[Batch, JoinTable], int]:
+            rows = self._collect_build_side(plan, task, spill)
+            if not isinstance(rows, list):
+                raise _SpilledBuildSide(rows)
+            batch, table = self._table_within_budget(plan.schema, rows, task)
+            return (batch, table), batch.nbytes + table.nbytes
+
+        key = plan.cache_key, tuple(self._side_keys(build=True)), tuple(k.null_safe for k in self.keys)
+        try:
+            side: tuple[Batch, JoinTable] = task.cache.get(key, make, task.config.build_cache_bytes)
+        except _SpilledBuildSide as spilled:
+            return spilled.side
+        return side
 
     def _collect_build_side(
         self, plan: PhysicalPlan, task: TaskContext, spill: SpillDirectory
@@ -185,11 +215,11 @@ class JoinExec(BinaryExec):
             for build_file, probe_file in zip(built.files, probe.files, strict=True):
                 if not (build_file.rows or probe_file.rows):
                     continue
-                large = hashed_bytes(build_file.nbytes, build_file.rows) > task.config.memory_bytes
-                if large and build_file.rows < total and built.level < DEEPEST:
+                held = hashed_bytes(build_file.nbytes, build_file.rows)
+                if held > task.config.memory_bytes and build_file.rows < total and built.level < DEEPEST:
                     yield from self._divide_again(built, build_file, probe_file, schema, task)
                     continue
-                side = self._table(built.schema, list(build_file.read()))
+                side = self._table_within_budget(built.schema, list(build_file.read()), task)
                 joining = Probe(self, side, schema)
                 joining.has_build_rows, joining.has_null_key = True, built.has_null_key
                 yield from joining.run(probe_file.read())
@@ -238,23 +268,21 @@ class JoinExec(BinaryExec):
         left = (self.build is BuildSide.LEFT) == build
         return [k.left if left else k.right for k in self.keys]
 
-    def _table(self, schema: pa.Schema, batches: list[Batch]) -> tuple[Batch, JoinTable]:
+    def _table_within_budget(
+        self, schema: pa.Schema, batches: list[Batch], task: TaskContext
+    ) -> tuple[Batch, JoinTable]:
+        """Return the build rows and their join table, whose arrays may take what the rows leave of the memory budget."""
+        held = sum(hashed_bytes(batch.nbytes, batch.num_rows) for batch in batches)
+        return self._table(schema, batches, max(0, task.config.memory_bytes - held))
+
+    def _table(
+        self, schema: pa.Schema, batches: list[Batch], direct_bytes: int = 0
+    ) -> tuple[Batch, JoinTable]:
+        """Return the build rows as one batch, and their join table. direct_bytes: see ``JoinTable``."""
         batch = concat(schema, batches)
         vectors = Program(self._side_keys(build=True), schema).run(batch)
         keys = [Vector(v.dtype, v.physical(batch.num_rows)) for v in vectors]
-        return batch, JoinTable(keys, batch.num_rows, [k.null_safe for k in self.keys])
-
-    def _replicated(self, plan: ReplicateExec, task: TaskContext) -> tuple[Batch, JoinTable]:
-        """Return the build side of a broadcast join from the worker's cache, which later tasks and queries share."""
-
-        def make() -> tuple[tuple[Batch, JoinTable], int]:
-            batch, table = self._table(plan.schema, list(plan.run(task)))
-            # The second value is the size for the cache: the rows, and an estimate of the join table.
-            return (batch, table), 2 * batch.nbytes + 16 * batch.num_rows
-
-        key = plan.cache_key, tuple(self._side_keys(build=True)), tuple(k.null_safe for k in self.keys)
-        side: tuple[Batch, JoinTable] = task.cache.get(key, make, task.config.build_cache_bytes)
-        return side
+        return batch, JoinTable(keys, batch.num_rows, [k.null_safe for k in self.keys], direct_bytes)
 
     @override
     def label(self) -> str:
