@@ -25,7 +25,8 @@ from kquery_spark.physical.operators import (
     WindowExec,
 )
 from kquery_spark.runtime.heap import fit_worker_heap
-from kquery_spark.runtime.spark.worker import tune_process
+from kquery_spark.runtime.spark.worker import RowExchange, StageRun, tune_process
+from kquery_spark.stages.graph import Stage
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 
@@ -35,12 +36,12 @@ LEFT, RIGHT = (pa.schema([(f"{p}k", pa.int64()), (f"{p}v", pa.int64())]) for p i
 K, V = Column("k", t.LONG), Column("v", t.LONG)
 
 
-def rows_of(schema, count=ROWS):
+def rows_of(schema, count=ROWS, bits=40):
     rng = np.random.default_rng(1)
     for start in range(0, count, STEP):
         n = min(STEP, count - start)
         keys = np.arange(start, start + n) * 7919 % ROWS
-        yield Batch(schema, (pa.array(keys), pa.array(rng.integers(0, 1 << 40, n))), n)
+        yield Batch(schema, (pa.array(keys), pa.array(rng.integers(0, 1 << bits, n))), n)
 
 
 def plan_of(kind):
@@ -58,6 +59,35 @@ def plan_of(kind):
     return JoinExec(read, ReadExec("r", RIGHT), JoinKind.INNER, keys, None, BuildSide.RIGHT, both)
 
 
+def payload_rows():
+    """Yield what a reduce task of a join receives: first all payloads of the probe side, then those of the build side."""
+    for tag, schema in enumerate((LEFT, RIGHT)):
+        for batch in rows_of(schema, bits=62):
+            yield StageRun(None, None, RowExchange(tag, {}))._payload(0, batch)
+
+
+class LastContext:
+    """A meter that remembers the context of the task."""
+
+    def add(self, stage, context, sent):
+        self.context = context
+
+
+def shuffled(plan, config):
+    """Run the plan as a reduce task over payloads. Returns the number of rows, and whether anything was spilled."""
+    stage, meter = Stage("stage-3", plan, None, (), ("l", "r")), LastContext()
+    run = StageRun(stage, config, RowExchange(2, {"l": 0, "r": 1}), meter)
+    rows = sum(batch.num_rows for batch in run(payload_rows()))
+    return rows, any(m.extra.get("spilled_bytes") for m in meter.context.metrics.values())
+
+
+def alone(plan, config):
+    """Run the plan over batches. Returns the number of rows, and whether the operator spilled."""
+    task = TaskContext(config=config, inputs={"l": lambda: rows_of(LEFT), "r": lambda: rows_of(RIGHT)})
+    rows = sum(batch.num_rows for batch in plan.run(task))
+    return rows, task.metrics_of(plan).extra.get("spilled_bytes", 0) > 0
+
+
 def megabytes(field):
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) >> 10 for line in lines if line.startswith(field))
@@ -67,15 +97,12 @@ def main(kind, budget):
     config = EngineConfig(memory_bytes=int(budget) << 20)
     tune_process()
     fit_worker_heap(config.memory_bytes)
-    inputs = {"l": lambda: rows_of(LEFT), "r": lambda: rows_of(RIGHT)}
-    task = TaskContext(config=config, inputs=inputs)
     plan = plan_of(kind)
     sum(batch.num_rows for batch in rows_of(LEFT, 4 * STEP))
     before = megabytes("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # VmHWM counts from now on
-    rows = sum(batch.num_rows for batch in plan.run(task))
-    spilled = task.metrics_of(plan).extra.get("spilled_bytes", 0)
-    print(megabytes("VmHWM") - before, rows, spilled > 0)
+    rows, spilled = (shuffled if kind == "shuffle" else alone)(plan, config)
+    print(megabytes("VmHWM") - before, rows, spilled)
 
 
 if __name__ == "__main__":

@@ -9,18 +9,20 @@ import pytest
 
 from tests.conftest import worker_environment
 
-BUDGET = 64
+# the budget and the largest growth, in megabytes; the payloads of the shuffle have 80 MB
+LIMITS = dict.fromkeys(("aggregate", "sort", "window", "join"), (64, 176)) | {"shuffle": (16, 96)}
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux")
-@pytest.mark.parametrize("kind", ["aggregate", "sort", "window", "join"])
+@pytest.mark.parametrize("kind", list(LIMITS))
 def test_the_process_grows_by_little_more_than_twice_the_budget(kind):
+    budget, most = LIMITS[kind]
     script = Path(__file__).with_name("peak_memory.py")
     run = subprocess.run(
-        [sys.executable, str(script), kind, str(BUDGET)],
+        [sys.executable, str(script), kind, str(budget)],
         env={**os.environ, **worker_environment()}, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr[-3000:]
     grown, rows, spilled = run.stdout.split()
     assert (int(rows), spilled) == (4_000_000, "True")
-    assert int(grown) < 2.75 * BUDGET
+    assert int(grown) < most

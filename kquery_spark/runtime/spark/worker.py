@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,7 @@ from kquery_spark.runtime.heap import fit_worker_heap, tune_worker_heap
 from kquery_spark.runtime.spark.archives import read_archives_once
 from kquery_spark.runtime.spark.metering import SeveralMeters
 from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions_of
+from kquery_spark.runtime.spark.payload_streams import PayloadSource, PayloadStreams
 from kquery_spark.runtime.spark.spill_total import SparkSpillMeter
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.deletes.live_rows import DELETION_VECTOR_CACHE
@@ -57,6 +59,7 @@ _TOO_MUCH_ROW = pa.RecordBatch.from_pydict(
 
 _stages: OrderedDict[bytes, Stage] = OrderedDict()
 _MAX_CACHED_STAGES = 64
+_WAITING_BUDGET_DIVISOR = 4  # payloads that wait to be read may use this fraction of a task's memory budget
 _RESULT_PAYLOAD_BYTES = 512 * 1024  # the JVM copies larger payloads more slowly
 
 
@@ -189,31 +192,28 @@ class StageRun:
             if stage.reads_files:
                 index, batches = self._find_task_number(batches)
                 splits = stage.tasks[index].as_dict()
-            inputs = self._stage_inputs(batches)
-            yield from self._emit(TaskContext(config=config, splits=splits, inputs=inputs))
+            context = TaskContext(config=config, splits=splits)
+            with self._payload_streams(batches, context) as streams:
+                context.inputs = {name: self._reader(streams, name) for name in self.rows.sources}
+                yield from self._emit(context)
         else:
             (name,) = stage.inputs
-            schema = _schema_of(stage, name)
+            schema = _leaf(stage, name).schema
             reader = _single_use(Batch.from_arrow(b, schema) for b in batches)
             yield from self._emit(TaskContext(config=config, inputs={name: reader}))
 
-    def _stage_inputs(self, batches: Iterator[pa.RecordBatch]) -> dict[str, Callable[[], Iterator[Batch]]]:
-        """Return readers for the rows of each stage that is read. If there is only one reader, its rows are streamed."""
-        stage = self.stage
-        count = Counter(reads(stage.plan))
-        if len(self.rows.sources) == 1 and count.total() == 1:
-            (name,) = self.rows.sources
-            schema = _schema_of(stage, name)
-            stream = (decode_payload(p, schema) for b in batches for p in _payloads(b))
-            return {name: _single_use(stream)}
-        by_tag: dict[int, list[pa.Buffer]] = {tag: [] for tag in self.rows.sources.values()}
-        for batch in batches:
-            for tag, payload in zip(batch.column(0).to_pylist(), _payloads(batch), strict=True):
-                by_tag[tag].append(payload)
-        return {
-            name: _decoder(by_tag[tag], _schema_of(stage, name), count[name])
+    def _payload_streams(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> PayloadStreams:
+        """Return the payloads of each stage that is read. A part of the memory budget is for payloads that wait."""
+        count = Counter(reads(self.stage.plan))
+        sources = {
+            name: PayloadSource(tag, count[name], context.metrics_of(_leaf(self.stage, name)))
             for name, tag in self.rows.sources.items()
         }
+        return PayloadStreams(batches, sources, context.config.memory_bytes // _WAITING_BUDGET_DIVISOR)
+
+    def _reader(self, streams: PayloadStreams, name: str) -> Callable[[], Iterator[Batch]]:
+        schema = _leaf(self.stage, name).schema
+        return lambda: (decode_payload(payload, schema) for payload in streams.read(name))
 
     def _emit(self, context: TaskContext) -> Iterator[pa.RecordBatch]:
         """Yield the stage's output, and report the operators' metrics when it ends or the consumer stops reading."""
@@ -260,46 +260,37 @@ class StageRun:
 
     def _find_task_number(self, batches: Iterator[pa.RecordBatch]) -> tuple[int, Iterator[pa.RecordBatch]]:
         """Return the number of the task that these rows were sent to, and the rows. There is always at least one row."""
-        held = list(batches)
-        numbers = {number for batch in held for number in pc.unique(batch.column(1)).to_pylist()}
-        if len(numbers) != 1:
-            raise PlanError(
-                f"a task received the rows of {len(numbers)} tasks, so the files that it has to read are unknown"
-            )
-        number = numbers.pop()
+        first = next((batch for batch in batches if batch.num_rows), None)
+        if first is None:
+            raise PlanError("a task received no rows, so the files that it has to read are unknown")
+        number = first.column(1)[0].as_py()
+
+        def checked() -> Iterator[pa.RecordBatch]:
+            for batch in chain([first], batches):
+                if pc.unique(batch.column(1)).to_pylist() not in ([], [number]):
+                    raise PlanError(
+                        "a task received the rows of several tasks, so the files that it has to read are unknown"
+                    )
+                yield batch
+
         if self.rows.hash_partitioned:  # the number is a key, and its hash gives the partition
-            number = int(partitions_of(np.array([number], np.int32), len(self.stage.tasks))[0])
-        return number, iter(held)
-
-
-def _payloads(batch: pa.RecordBatch) -> list[pa.Buffer]:
-    """Return the payloads as buffers that share the batch's memory."""
-    return [cell.as_buffer() for cell in batch.column(2)]
-
-
-def _decoder(payloads: list[pa.Buffer], schema: pa.Schema, times: int) -> Callable[[], Iterator[Batch]]:
-    """Return a function that decodes the payloads. times: how often it is called; if once, it frees each payload."""
-
-    def read() -> Iterator[Batch]:
-        if times > 1:
-            yield from (decode_payload(p, schema) for p in payloads)
-            return
-        while payloads:
-            yield decode_payload(payloads.pop(0), schema)
-
-    return read
+            index = int(partitions_of(np.array([number], np.int32), len(self.stage.tasks))[0])
+            return index, checked()
+        return number, checked()
 
 
 def _single_use(stream: Iterable[Batch]) -> Callable[[], Iterator[Batch]]:
     return lambda: iter(stream)
 
 
-def _schema_of(stage: Stage, input_id: str) -> pa.Schema:
-    def find(node: PhysicalPlan) -> pa.Schema | None:
+def _leaf(stage: Stage, input_id: str) -> ReadExec:
+    """Return the first operator of the stage that reads an input."""
+
+    def find(node: PhysicalPlan) -> ReadExec | None:
         if isinstance(node, ReadExec) and node.input_id == input_id:
-            return node.schema
+            return node
         return next((s for s in map(find, node.children) if s is not None), None)
 
-    schema = find(stage.plan)
-    assert schema is not None
-    return schema
+    leaf = find(stage.plan)
+    assert leaf is not None
+    return leaf

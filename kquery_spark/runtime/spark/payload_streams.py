@@ -1,0 +1,134 @@
+"""Divides the payload rows that a task receives among the stages that wrote them, within a part of the memory budget.
+
+Spark sends the rows of all stages that a task reads in one stream, in any order. A join reads its build side to the end
+before it reads its probe side. Any row may be the last one of the build side, so all payloads of the probe side have to
+wait. They wait in memory up to a limit, and beyond it in a scratch file.
+
+Example: the stream is P1 P2 B1 P3 B2, and the join asks for the payloads of B. P1 and P2 wait, B1 is read, P3 waits, and B2
+is read. If P1, P2 and P3 together exceed the limit, they are on disk when the join asks for P.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from kquery_spark.physical.operators import Metrics
+from kquery_spark.physical.spill import SPILLED_BYTES
+from kquery_spark.physical.spill_store import SpillStore
+
+
+class _OnDisk(NamedTuple):
+    """The position and the size of a payload in the scratch file."""
+
+    start: int
+    nbytes: int
+
+
+class PayloadSource(NamedTuple):
+    """A stage whose payloads a task reads.
+
+    tag: the number of the stage in its payload rows. readings: how many times the plan reads the payloads. metrics: those
+    of the operator that reads them.
+    """
+
+    tag: int
+    readings: int
+    metrics: Metrics
+
+
+class PayloadStreams:
+    """The payloads of several stages. It is a context manager, which frees the scratch file.
+
+    rows: the payload rows. max_bytes: the bytes of payloads that may wait in memory.
+    """
+
+    def __init__(
+        self, rows: Iterator[pa.RecordBatch], sources: Mapping[str, PayloadSource], max_bytes: int
+    ) -> None:
+        self._rows = rows
+        self._sources = sources
+        self._max_bytes = max_bytes
+        self._waiting: dict[int, deque[pa.Buffer | _OnDisk]] = {s.tag: deque() for s in sources.values()}
+        self._in_memory = dict.fromkeys(self._waiting, 0)
+        self._store: SpillStore | None = None
+
+    def __enter__(self) -> PayloadStreams:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for waiting in self._waiting.values():
+            waiting.clear()
+        if kind is None:
+            deque(self._rows, maxlen=0)  # Spark ends a worker that does not read all rows
+        if self._store is not None:
+            self._store.close()
+
+    def read(self, name: str) -> Iterator[pa.Buffer]:
+        """Yield the payloads of a source. A payload that is read once is released before the next one is asked for."""
+        source = self._sources[name]
+        waiting = self._waiting[source.tag]
+        if source.readings > 1:
+            position = 0
+            while position < len(waiting) or self._receive(source.tag):
+                if position < len(waiting):
+                    yield self._load(waiting[position])
+                    position += 1
+            return
+        while waiting or self._receive(source.tag):
+            if waiting:
+                payload = waiting.popleft()
+                if not isinstance(payload, _OnDisk):
+                    self._in_memory[source.tag] -= payload.size
+                yield self._load(payload)
+                del payload
+
+    def _load(self, payload: pa.Buffer | _OnDisk) -> pa.Buffer:
+        if not isinstance(payload, _OnDisk):
+            return payload
+        assert self._store is not None
+        return self._store.read(payload.start, payload.nbytes)
+
+    def _receive(self, read_tag: int) -> bool:
+        """Receive the next batch of payload rows; return False if there is none. read_tag: the tag that the caller reads.
+
+        Payloads of other stages are written to disk if too many of them wait.
+        """
+        batch = next(self._rows, None)
+        if batch is None:
+            return False
+        tags = batch.column(0).to_pylist()
+        is_mixed = len(set(tags)) > 1
+        for tag, cell in zip(tags, batch.column(2), strict=True):
+            payload = cell.as_buffer()
+            if is_mixed and tag != read_tag:
+                payload = pa.py_buffer(
+                    payload.to_pybytes()
+                )  # so that the batch is freed while the payload waits
+            self._waiting[tag].append(payload)
+            self._in_memory[tag] += payload.size
+        if sum(self._in_memory.values()) > self._max_bytes:
+            for source in self._sources.values():
+                # The payload that is read next stays, unless it is read again later.
+                if source.tag != read_tag or source.readings > 1:
+                    self._spill(source)
+        return True
+
+    def _spill(self, source: PayloadSource) -> None:
+        """Write the payloads of a source that wait in memory to the scratch file."""
+        waiting, nbytes = self._waiting[source.tag], self._in_memory[source.tag]
+        if not nbytes:
+            return
+        if self._store is None:
+            self._store = SpillStore()
+        for position, payload in enumerate(waiting):
+            if not isinstance(payload, _OnDisk):
+                waiting[position] = _OnDisk(self._store.append(payload), payload.size)
+        self._in_memory[source.tag] = 0
+        source.metrics.add(SPILLED_BYTES, nbytes)
