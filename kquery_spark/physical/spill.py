@@ -45,11 +45,12 @@ def hashed_bytes(nbytes: int, rows: int) -> int:
 
 
 class _Block(NamedTuple):
-    """A batch in a store: its position, size, and physical types."""
+    """A batch in a store: its position, size, and physical types. Rows without columns only have a number."""
 
     start: int
     nbytes: int
     form: pa.Schema
+    rows: int
 
 
 class SpillFile:
@@ -71,12 +72,13 @@ class SpillFile:
         """Write one batch. Raises if the run was stopped, because a caller may spill gigabytes in one loop."""
         check_run()
         arrays = [decode(c) if pa.types.is_dictionary(c.type) else c for c in batch.columns]
-        if not arrays:
-            raise ValueError("rows without columns need no spilling")
         if [a.type for a in arrays] != self._form.types:
             self._form = pa.schema([pa.field(str(i), a.type) for i, a in enumerate(arrays)])
-        data = pa.RecordBatch.from_arrays(arrays, schema=self._form).serialize()
-        self._blocks.append(_Block(self.store.append(data), data.size, self._form))
+        start = size = 0
+        if arrays:
+            data = pa.RecordBatch.from_arrays(arrays, schema=self._form).serialize()
+            start, size = self.store.append(data), data.size
+        self._blocks.append(_Block(start, size, self._form, batch.num_rows))
         self.rows += batch.num_rows
         self.nbytes += sum(a.nbytes for a in arrays)
         self._metrics.add(SPILLED_BYTES, sum(a.nbytes for a in arrays))
@@ -88,8 +90,11 @@ class SpillFile:
 
     def read(self) -> Iterator[Batch]:
         """Yield all batches in the order in which they were written."""
-        for start, nbytes, form in self._blocks:
+        for start, nbytes, form, rows in self._blocks:
             check_run()
+            if not form.names:
+                yield Batch(self.schema, (), rows)
+                continue
             batch = pa.ipc.read_record_batch(self.store.read(start, nbytes), form)
             yield Batch(self.schema, tuple(batch.columns), batch.num_rows)
 

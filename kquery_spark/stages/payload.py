@@ -17,7 +17,10 @@ from kquery_spark.physical.key_ranges import range_ids
 from kquery_spark.physical.operators import Partitioning
 from kquery_spark.stages.compact import compact, restore
 from kquery_spark.types.batch import Batch, concat, cut
+from kquery_spark.types.sizes import check_string_bytes
 from kquery_spark.types.vector import Vector, decode
+
+_MAX_BATCH_BYTES = 256 << 20  # larger batches are divided before they are concatenated and encoded
 
 
 def encode(batch: Batch) -> pa.Buffer:
@@ -44,7 +47,8 @@ def encode(batch: Batch) -> pa.Buffer:
 
 
 def one_cell(content: pa.Buffer) -> pa.Array:
-    """Return an array of one binary value that shares the buffer's memory."""
+    """Return an array of one binary value that shares the buffer's memory. Raises BatchTooLarge beyond 2 GiB."""
+    check_string_bytes(content.size, "rows")
     offsets = pa.array([0, content.size], pa.int32()).buffers()[1]
     return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content])
 
@@ -93,7 +97,7 @@ def partitioned(
     program = Program(where.keys, schema)
     waiting: list[list[Batch]] = [[] for _ in range(where.count)]
     sizes = [0] * where.count
-    for batch in batches:
+    for batch in _divide_large(batches):
         targets = _target_ids(program.run(batch), batch.num_rows, where)
         for target, piece in _by_target(batch, targets, where.count):
             waiting[target].append(piece)
@@ -106,6 +110,17 @@ def partitioned(
             yield target, concat(schema, pieces)
         elif where.bounds or where.buckets:
             yield target, Batch.empty(schema)
+
+
+def _divide_large(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """Divide batches of more than ``_MAX_BATCH_BYTES`` bytes, because one payload must have less than 2 GiB."""
+    for batch in batches:
+        if batch.nbytes <= _MAX_BATCH_BYTES or batch.num_rows < 2:
+            yield batch
+        else:
+            # Each part would contain a whole dictionary, so large ones are decoded.
+            plain = _decode_dictionaries(batch, _MAX_BATCH_BYTES // 16)
+            yield from _divide_large(cut(plain, (plain.num_rows + 1) // 2))
 
 
 def _target_ids(keys: Sequence[Vector], rows: int, where: Partitioning) -> np.ndarray:
@@ -159,7 +174,7 @@ def _concatenate_small(batches: Iterable[Batch], schema: pa.Schema, payload_byte
     """Concatenate consecutive batches until they have ``payload_bytes``."""
     waiting: list[Batch] = []
     size = 0
-    for batch in batches:
+    for batch in _divide_large(batches):
         waiting.append(batch)
         size += batch.nbytes
         if size >= payload_bytes:

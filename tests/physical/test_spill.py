@@ -24,11 +24,13 @@ from kquery_spark.physical.operators import (
     JoinExec,
     Phase,
     PhysicalPlan,
+    ReadExec,
     SortExec,
     TaskContext,
     WindowExec,
 )
 from kquery_spark.types import names as t
+from kquery_spark.types.batch import Batch
 from tests.physical.harness import assert_same_by, batches_of, execute, open_files, read, scan
 
 TINY = EngineConfig(memory_bytes=40_000, batch_rows=1000)
@@ -157,6 +159,36 @@ def test_no_file_is_left_when_a_nested_loop_fails_or_the_reader_stops(scratch: P
     raising, _ = nested(JoinKind.INNER, BuildSide.RIGHT, share)
     with pytest.raises(ExecutionError, match="DIVIDE_BY_ZERO"):
         list(raising.run(TaskContext(config=NARROW, inputs=inputs)))
+
+
+@pytest.mark.parametrize("condition", [None, Call.of("lt", ROW, Literal(3, t.LONG))], ids=["cross", "less"])
+@pytest.mark.parametrize("build", list(BuildSide))
+@pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.LEFT, JoinKind.FULL, JoinKind.SEMI, JoinKind.ANTI])
+def test_nested_loops_spill_rows_without_columns(
+    kind: JoinKind, build: BuildSide, condition: Expr | None
+) -> None:
+    """One side or both have no columns; the side without columns is 5 rows or 5000, and it is the left or the right one."""
+    nothing, one = pa.schema([]), T.select(["i"]).schema
+    counts = {"few": [5], "many": [1000, 3000, 1000]}
+    inputs = {
+        "i": lambda: iter(batches_of(T.select(["i"]).slice(0, 40), 15)),
+        **{name: (lambda n=n: (Batch(nothing, (), k) for k in n)) for name, n in counts.items()},
+    }
+    sides = [ReadExec("i", one), ReadExec("many", nothing), ReadExec("few", nothing)]
+    for left, right in [(0, 1), (1, 0), (2, 1), (1, 2)]:
+        if condition is not None and 0 not in (left, right):
+            continue
+        left_side, right_side = sides[left], sides[right]
+        both = kind not in (JoinKind.SEMI, JoinKind.ANTI)
+        output = pa.schema([*left_side.schema, *right_side.schema]) if both else left_side.schema
+        plan = JoinExec(left_side, right_side, kind, (), condition, build, output)
+        done = []
+        for config in (ROOMY, NARROW):
+            task = TaskContext(config=config, inputs=inputs)
+            rows = list(plan.run(task))
+            values = sorted((v for b in rows for c in b.columns for v in c.to_pylist()), key=str)
+            done.append((sum(b.num_rows for b in rows), values))
+        assert done[0] == done[1]
 
 
 @pytest.mark.parametrize("null", [False, True])

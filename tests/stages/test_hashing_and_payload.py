@@ -8,13 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kquery_spark.errors import BatchTooLarge
 from kquery_spark.expr import Column
 from kquery_spark.kernels.hash_index import empty_slots
 from kquery_spark.physical.hashing import hash_vector, partition_ids
 from kquery_spark.physical.operators import Partitioning
 from kquery_spark.physical.operators.base import Metrics
 from kquery_spark.physical.spill import SpillDirectory, scatter
-from kquery_spark.stages.payload import decode_payload, encode, partitioned
+from kquery_spark.stages import payload
+from kquery_spark.stages.payload import decode_payload, encode, one_cell, partitioned
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Vector
 
@@ -78,6 +80,26 @@ def test_a_payload_keeps_physical_forms():
 def test_a_payload_without_columns_keeps_its_row_count():
     batch = Batch(pa.schema([]), (), 17)
     assert decode_payload(encode(batch), batch.schema).num_rows == 17
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_large_batches_are_divided(count: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(payload, "_MAX_BATCH_BYTES", 4000)
+    words = [str(i % 700) * 3 for i in range(3000)]
+    columns = {"k": pa.array(range(3000)), "s": pa.array(words), "d": pa.array(words).dictionary_encode()}
+    schema = pa.schema([("k", pa.int64()), ("s", pa.string()), ("d", pa.string())])
+    batch = Batch(schema, tuple(columns.values()), 3000)
+    where = Partitioning((Column("k", pa.int64()),) if count > 1 else (), count)
+    pieces = [piece for _, piece in partitioned([batch], where, schema, 1000)]
+    assert max(piece.nbytes for piece in pieces) < 5000
+    rows = sorted(zip(*(c.to_pylist() for c in concat(schema, pieces).columns), strict=True))
+    assert rows == list(zip(range(3000), words, words, strict=True))
+
+
+def test_a_payload_of_2_gib_or_more_is_declined():
+    content = np.zeros(2**31, np.uint8)  # the system provides no memory for zeros that are not written
+    with pytest.raises(BatchTooLarge, match="rows that take more than 2 GiB"):
+        one_cell(pa.py_buffer(content))
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])

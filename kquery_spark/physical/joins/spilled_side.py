@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kquery_spark.expr import Expr
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.spill import SpillDirectory, SpillFile, scatter
+from kquery_spark.physical.spill import SpillDirectory, SpillFile, hashed_bytes, scatter
 from kquery_spark.types.batch import Batch
 
 
@@ -46,7 +46,8 @@ class SpilledChunks:
 
     def add(self, batch: Batch) -> None:
         """Write the rows of a batch in chunks."""
-        rows = max(1, self._size * batch.num_rows // max(1, batch.nbytes))
+        nbytes = hashed_bytes(batch.nbytes, batch.num_rows)
+        rows = max(1, self._size * batch.num_rows // max(1, nbytes))
         for start in range(0, batch.num_rows, rows):
             self.file.append(batch.slice(start, rows))
 
