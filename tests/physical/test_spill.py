@@ -28,7 +28,9 @@ from kquery_spark.physical.operators import (
     SortExec,
     TaskContext,
     WindowExec,
+    WindowGroupLimitExec,
 )
+from kquery_spark.physical.windows import GroupLimit
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from tests.physical.harness import assert_same_by, batches_of, execute, open_files, read, scan
@@ -231,3 +233,68 @@ def test_no_file_is_left_when_the_input_fails_or_the_reader_stops(name: str, scr
     assert open_files(scratch)
     running.close()
     assert open_files(scratch) == []
+
+
+WIDE = pa.table(
+    {
+        "k": pa.array(np.arange(6000) % 1500),
+        "v": pa.array(np.random.default_rng(5).integers(0, 900, 6000)),
+        "s": [f"{i:0200}" for i in range(6000)],
+    }
+)
+
+
+def held_bytes(plan: PhysicalPlan, inputs: pa.Table, config: EngineConfig) -> tuple[list[Batch], int]:
+    """Return the output, and the most bytes in arrays that the operator held while it read its input."""
+    most = 0
+    before = pa.total_allocated_bytes()
+
+    def measured() -> Iterator[Batch]:
+        nonlocal most
+        for batch in batches_of(inputs, 100):
+            # a copy, which only the operator holds
+            yield batch.take(pa.array(range(batch.num_rows)))
+            most = max(most, pa.total_allocated_bytes() - before)
+
+    return list(plan.run(TaskContext(config=config, inputs={"t": measured}))), most
+
+
+@pytest.mark.parametrize("limit", [10, 1000, 3000])
+def test_the_first_rows_of_wide_rows_stay_within_the_budget(limit: int) -> None:
+    config = EngineConfig(memory_bytes=200_000, batch_rows=100)
+    keys = (SortKey(Column("v", t.LONG)), SortKey(Column("k", t.LONG), False))
+    want, _ = execute(SortExec(read(WIDE), keys, limit), {"t": WIDE}, rows=100)
+    batches, most = held_bytes(SortExec(read(WIDE), keys, limit), WIDE, config)
+    assert pa.Table.from_batches([b.to_arrow() for b in batches]).equals(want)
+    assert most < 2.5 * config.memory_bytes
+
+
+@pytest.mark.parametrize("is_partial", [False, True])
+@pytest.mark.parametrize("keys", [["k"], ["one"]])
+def test_the_first_rows_of_groups_stay_within_the_budget(keys: list[str], is_partial: bool) -> None:
+    config = EngineConfig(memory_bytes=200_000, batch_rows=100)
+    rows = WIDE.append_column("one", pa.array([1] * 6000))
+    partition = tuple(Column(name, t.LONG) for name in keys)
+    order = (SortKey(Column("v", t.LONG)), SortKey(Column("s", t.STRING)))
+    plan = WindowGroupLimitExec(read(rows), partition, order, GroupLimit("row_number", 1), is_partial)
+    want, _ = execute(replace(plan, is_partial=False), {"t": rows}, rows=100)
+    batches, most = held_bytes(plan, rows, config)
+    # what a partial operator passes on, this test holds
+    assert len(batches) > 10 if is_partial and keys == ["k"] else most < 2.5 * config.memory_bytes
+    actual = pa.Table.from_batches([b.to_arrow() for b in batches])
+    if is_partial:
+        actual, _ = execute(replace(plan, is_partial=False), {"t": actual}, rows=100)
+    assert_same_by(actual, want, ["s"])
+
+
+@pytest.mark.parametrize("name", ["collect_list", "percentile"])
+def test_partial_states_of_a_few_groups_stay_within_the_budget(name: str) -> None:
+    config = EngineConfig(memory_bytes=200_000, batch_rows=100)
+    rows = pa.table({"k": np.arange(1 << 20) % 3, "v": np.arange(1 << 20)})
+    value, share = Column("v", t.LONG), Literal(0.5, t.DOUBLE)
+    call = AggregateCall.of(name, value, *([share] if name == "percentile" else []))
+    plan = AggregateExec(read(rows), (Named(Column("k", t.LONG), "k"),), (Named(call, "a"),), Phase.PARTIAL)
+    batches, most = held_bytes(plan, rows, config)
+    assert len(batches) > 2
+    # a few copies of the largest batch that is grouped at a time: 256 Ki rows of 16 bytes
+    assert most < 5 * 16 * (1 << 18)

@@ -224,16 +224,19 @@ class Aggregation:
     def _keys_of(self, states: Batch) -> list[Vector]:
         return [states.vector(i) for i in range(self._key_count)]
 
-    def partial(self, source: Iterator[Batch]) -> Iterator[Batch]:
+    def partial(self, source: Iterator[Batch], limit: int) -> Iterator[Batch]:
         """Yield partial states. Grouping is skipped once it has hardly reduced the rows (``_Sample``).
 
         From then on, every row becomes a group of its own, which is much cheaper, and the final phase does the grouping.
         Batches with few groups are still grouped: an Expand outputs such batches for some of its projections.
+
+        limit: the bytes of states from which they are merged. If they still have more than half of it, they are sent on:
+        the lists of ``collect_list`` have all values, however few groups there are.
         """
         sample = _Sample()
         useless = False
         waiting: list[Batch] = []
-        waiting_rows = 0
+        waiting_rows = waiting_bytes = 0
         # Larger batches have fewer groups per row.
         for batch in coalesced(source, 2 * 128 * 1024):
             if useless and not self._has_few_groups(batch):
@@ -243,18 +246,20 @@ class Aggregation:
             sample.add(batch.num_rows, states.num_rows)
             waiting.append(states)
             waiting_rows += states.num_rows
+            waiting_bytes += hashed_bytes(states.nbytes, states.num_rows)
             if not useless and sample.hardly_reduces:
                 useless = True
                 yield from waiting
-                waiting, waiting_rows = [], 0
-            elif waiting_rows > _MERGE_ROWS:
+                waiting, waiting_rows, waiting_bytes = [], 0, 0
+            elif waiting_rows > _MERGE_ROWS or waiting_bytes > limit:
                 merged = self.merge(concat(self._schema, waiting))
                 # If merging hardly reduces the states, send them on; the next merge would not reduce them either.
-                if merged.num_rows > _MAX_GROUPS_PER_ROW * waiting_rows:
+                merged_bytes = hashed_bytes(merged.nbytes, merged.num_rows)
+                if merged.num_rows > _MAX_GROUPS_PER_ROW * waiting_rows or merged_bytes > limit // 2:
                     yield merged
-                    waiting, waiting_rows = [], 0
+                    waiting, waiting_rows, waiting_bytes = [], 0, 0
                 else:
-                    waiting, waiting_rows = [merged], merged.num_rows
+                    waiting, waiting_rows, waiting_bytes = [merged], merged.num_rows, merged_bytes
         if waiting:
             yield self.merge(concat(self._schema, waiting))
 

@@ -90,7 +90,7 @@ class AggregateExec(UnaryExec):
     def _output(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         groups_each_batch = bool(self.keys) and not self._needs_rows
         if groups_each_batch and self.phase is Phase.PARTIAL:
-            yield from run.partial(source)
+            yield from run.partial(source, task.config.memory_bytes)
             return
         if groups_each_batch and self.phase is Phase.SINGLE and self.in_order:
             for states in run.streamed(coalesced(source, task.config.batch_rows // 2)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow as pa
 from typing_extensions import override
@@ -25,7 +26,8 @@ class SortExec(UnaryExec):
 
     For a limit of k, the top-k collects batches, sorts them when they have more than 4 * k rows (at least 65,536), and keeps
     the first k. So each sort is for many new rows. The first sort happens as soon as there are k rows, because the dynamic
-    filter needs a bound.
+    filter needs a bound. Batches that exceed half of the memory budget are sorted earlier. If the first k rows themselves
+    exceed it, all further rows are sorted externally.
     """
 
     child: PhysicalPlan
@@ -51,18 +53,36 @@ class SortExec(UnaryExec):
         if first_rows is not None:
             self.child.accept_filter(task, first_rows)
         best: list[Batch] = []
-        size = 0
+        size = nbytes = 0
         has_learned = first_rows is None
-        for batch in self.child.run(task):
+        max_bytes = task.config.memory_bytes // 2
+        source = self.child.run(task)
+        for batch in source:
             best.append(self._top(batch, first_rows) if batch.num_rows > 4 * self.limit else batch)
             size += best[-1].num_rows
+            nbytes += best[-1].nbytes
             # The filter learns the k-th row as soon as there are k rows. It learns nothing from keys such as binary strings.
-            if size > max(4 * self.limit, 65536) or (not has_learned and size >= self.limit):
+            is_large = nbytes > max_bytes and bool(self.schema.names)
+            if size > max(4 * self.limit, 65536) or (not has_learned and size >= self.limit) or is_large:
                 has_learned = True
                 best = [self._top(concat(self.schema, best), first_rows)]
-                size = best[0].num_rows
+                size, nbytes = best[0].num_rows, best[0].nbytes
+                if is_large and 2 * nbytes > max_bytes:
+                    yield from self._top_externally(chain(best, source), task)
+                    return
         if best:
             yield self._top(concat(self.schema, best))
+
+    def _top_externally(self, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
+        """Return the first k rows by an external sort of all rows."""
+        assert self.limit is not None
+        missing = self.limit
+        with SpillDirectory(task.metrics_of(self)) as spill:
+            for batch in sorted_batches(source, self.schema, self.keys, task.config, spill):
+                yield batch.slice(0, missing)
+                missing -= min(missing, batch.num_rows)
+                if not missing:
+                    return
 
     def _top_k_filter(self) -> FirstRowsFilter | None:
         """Return the dynamic filter of a top-k; None unless the first sort key is a column."""

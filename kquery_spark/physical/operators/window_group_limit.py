@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, SortKey
+from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
+from kquery_spark.physical.spill import DEEPEST, HashPartitions, SpillDirectory, hashed_bytes
 from kquery_spark.physical.windows import GroupLimit, window_keys
 from kquery_spark.types.batch import Batch, concat
 
@@ -44,17 +47,33 @@ class WindowGroupLimitExec(UnaryExec):
 
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
+        return self._limited(self.child.run(task), task, 0)
+
+    def _limited(self, source: Iterator[Batch], task: TaskContext, level: int) -> Iterator[Batch]:
+        """Yield the rows within the limit. level: that of the hash partition on disk that ``source`` reads; 0 for all rows.
+
+        If the remaining rows exceed half of the memory budget, a partial operator passes on all further rows. Any other
+        operator divides the groups into hash partitions on disk, and limits the partitions one by one.
+        """
         held: list[Batch] = []  # after pruning, only the batch that remained
-        rows = remaining = 0
-        source = self.child.run(task)
+        rows = remaining = nbytes = remaining_bytes = 0
+        limit = task.config.memory_bytes
         for batch in source:
             held.append(batch)
             rows += batch.num_rows
-            if rows - remaining < max(_MIN_NEW_ROWS, _NEW_ROWS_PER_PRUNED_ROW * remaining):
+            nbytes += hashed_bytes(batch.nbytes, batch.num_rows)
+            new_rows = max(_MIN_NEW_ROWS, _NEW_ROWS_PER_PRUNED_ROW * remaining)
+            is_large = nbytes > max(limit, 2 * remaining_bytes) and level < DEEPEST
+            if rows - remaining < new_rows and not is_large:
                 continue
             held = [self._prune(held)]
             remaining = held[0].num_rows
-            if self._is_useless(rows, remaining):
+            nbytes = remaining_bytes = hashed_bytes(held[0].nbytes, remaining)
+            exceeds_budget = is_large and 2 * nbytes > limit
+            if exceeds_budget and not self.is_partial and self.partition:
+                yield from self._limited_partitions(chain(held, source), task, level)
+                return
+            if self.is_partial and (exceeds_budget or self._is_useless(rows, remaining)):
                 yield from held
                 yield from source
                 return
@@ -63,9 +82,18 @@ class WindowGroupLimitExec(UnaryExec):
             held = [self._prune(held)]
         yield from held
 
+    def _limited_partitions(self, source: Iterator[Batch], task: TaskContext, level: int) -> Iterator[Batch]:
+        program = Program(list(self.partition), self.schema)
+        with SpillDirectory(task.metrics_of(self)) as spill:
+            partitions = HashPartitions(spill, self.schema, program.run, level)
+            for batch in source:
+                partitions.add([batch])
+            for file in partitions.non_empty():
+                yield from self._limited(file.read(), task, level + 1)
+
     def _is_useless(self, rows: int, remaining: int) -> bool:
         """Return True if exchanging all rows costs less than pruning them, because the groups in this task are small."""
-        return self.is_partial and rows >= _MIN_JUDGED_ROWS and remaining > _MAX_REMAINING_SHARE * rows
+        return rows >= _MIN_JUDGED_ROWS and remaining > _MAX_REMAINING_SHARE * rows
 
     def _prune(self, batches: list[Batch]) -> Batch:
         batch = concat(self.schema, batches)
