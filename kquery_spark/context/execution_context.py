@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,7 @@ class ExecutionContext:
         case_sensitive: bool = False,
     ) -> None:
         self._spark = spark
+        self._file_settings: Mapping[str, str | None] | None = None
         self._tables: dict[str, LogicalPlan] = {}
         self._functions: dict[str, UserFunction] = {}
         if spark is None:
@@ -225,7 +227,16 @@ class ExecutionContext:
         """Return the resolved query of a Substrait plan. reads_files: whether the plan may read files by their paths."""
         from kquery_spark.frontends.substrait.reader import read_plan
 
-        return read_plan(plan, self._catalog(), self._facts, reads_files)
+        with self.checked_analysis():
+            return read_plan(plan, self._catalog(), self._facts, reads_files)
+
+    def checked_analysis(self) -> AbstractContextManager[None]:
+        """Return a block for analyzing queries; on Spark, it declines constants that the session evaluates differently."""
+        if self._spark is None:
+            return nullcontext()
+        from kquery_spark.context.on_spark import checked_analysis
+
+        return checked_analysis(self._spark)
 
     # --- for services, which run the queries of other users --------------------------------------------------------------
 
@@ -264,7 +275,7 @@ class ExecutionContext:
             from kquery_spark.context.on_spark import spark_executor
 
             with limited_depth():
-                return spark_executor(self._spark, analyzed, self._config, self._facts)
+                return spark_executor(self._spark, analyzed, self._config, self._facts, self._file_settings)
         with limited_depth():
             graph = compile_query(analyzed.plan, self._config).graph
         schema = _result_schema(graph.result.plan.schema, analyzed)
@@ -279,7 +290,7 @@ class ExecutionContext:
         from kquery_spark.context.on_spark import plan_frame_on_spark
 
         with limited_depth():
-            return plan_frame_on_spark(self._spark, analyzed, self._config, self._facts)
+            return plan_frame_on_spark(self._spark, analyzed, self._config, self._facts, self._file_settings)
 
     def explain(self, analyzed: Analyzed, trace: bool = False) -> str:
         """Return the plans and stages of a resolved query; with ``trace``, also the plan after each optimizer rule."""
@@ -318,8 +329,14 @@ class ExecutionContext:
         read = PathsRead(
             paths, arrow_schema(schema, facts.time_zone), facts.time_zone, facts.case_sensitive, options
         )
-        source = format_named(format_name).open_paths(read)
-        self.register_source(name, source)
+        file_format = format_named(format_name)
+        if self._spark is not None:
+            from kquery_spark.context.on_spark import files_session
+
+            settings, zones = files_session(self._spark, file_format)
+            read = replace(read, settings=settings, zones=zones)
+            self._file_settings = self._file_settings or settings.for_files
+        self.register_source(name, file_format.open_paths(read))
 
     def _session(self, text: str) -> ContextSession:
         return ContextSession(self, self._catalog(), dict(self._functions), text)

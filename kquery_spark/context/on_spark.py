@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,7 +19,7 @@ from kquery_spark.compiler.placement import IN_ANY_ORDER, IN_TASK_ORDER
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.context.open_plans import OPEN_INPUT
 from kquery_spark.context.session import limited_depth
-from kquery_spark.context.session_checks import check_session
+from kquery_spark.context.session_checks import check_files, check_session, checked_constants
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.spark_query import SparkQuery
@@ -31,6 +32,7 @@ from kquery_spark.logical.projection import with_output
 from kquery_spark.runtime.spark.executor import Payloads, SparkExecutor
 from kquery_spark.runtime.spark.frames import payload_frame, to_dataframe
 from kquery_spark.runtime.spark.probe import worker_problem, workers_have_hdfs_client
+from kquery_spark.sources.file_format import Format
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.object_stores.connections import bucket_of
 from kquery_spark.spark_bridge.frames.pyspark_names import create_frame, spark_schema_of
@@ -40,9 +42,13 @@ from kquery_spark.spark_bridge.plan.catalyst_plans import NO_BROADCASTS
 from kquery_spark.spark_bridge.plan.spark_types import arrow_schema
 from kquery_spark.spark_bridge.relations.catalog_snapshot import spark_plan
 from kquery_spark.spark_bridge.session.bridge import Bridge, get_bridge
+from kquery_spark.spark_bridge.session.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.session.setting_values import is_true
 from kquery_spark.spark_bridge.session.settings import SessionSettings, session_settings
 from kquery_spark.stages import StageGraph
+
+FileSettings = Mapping[str, str | None] | None
+"""``SessionSettings.for_files`` when a context registered its first files; None if it has no files."""
 
 _MAX_ROWS_IN_ROUNDS = 10_000  # rows of an in-memory table that a recursive query reads from the plan itself
 
@@ -103,10 +109,11 @@ class _CompiledQuery:
         return payload_frame(self.bridge, self.graph, self.config, self.broadcasts)
 
 
-def _check_context(spark: SparkSession, analyzed: Analyzed, facts: SessionFacts) -> None:
+def _check_context(spark: SparkSession, analyzed: Analyzed, facts: SessionFacts, files: FileSettings) -> None:
     """Raise Unsupported if the session would answer a query of an ExecutionContext differently.
 
     facts: the settings when the context was created. They must not change, because the types of its tables depend on them.
+    files: the settings when the context registered files.
     """
     bridge = get_bridge(spark)
     settings = session_settings(bridge.conf, bridge.jvm)
@@ -115,26 +122,46 @@ def _check_context(spark: SparkSession, analyzed: Analyzed, facts: SessionFacts)
             "the settings of the Spark session (such as its time zone or ANSI mode) changed after the ExecutionContext "
             "was created; create a new one"
         )
+    changed = [n for n, value in settings.for_files.items() if files is not None and files[n] != value]
+    if changed:
+        raise Unsupported(f"{changed[0]} changed after files were registered; create a new ExecutionContext")
     check_session(bridge, settings, analyzed.plan)
 
 
+def checked_analysis(spark: SparkSession) -> AbstractContextManager[None]:
+    """Return a block in which the analysis declines constants that the session would evaluate differently."""
+    bridge = get_bridge(spark)
+    return checked_constants(lambda: session_settings(bridge.conf, bridge.jvm))
+
+
+def files_session(spark: SparkSession, file_format: Format) -> tuple[SessionSettings, HybridZones]:
+    """Return the settings and time zones by which the session reads files of a format.
+
+    Raises Unsupported if the engine does not support one of the settings.
+    """
+    bridge = get_bridge(spark)
+    settings = session_settings(bridge.conf, bridge.jvm)
+    check_files(bridge, settings, file_format)
+    return settings, HybridZones(bridge.jvm)
+
+
 def plan_frame_on_spark(
-    spark: SparkSession, analyzed: Analyzed, config: EngineConfig, facts: SessionFacts
+    spark: SparkSession, analyzed: Analyzed, config: EngineConfig, facts: SessionFacts, files: FileSettings
 ) -> SparkFrame:
     """Return a resolved query as a lazy Spark DataFrame."""
-    _check_context(spark, analyzed, facts)
+    _check_context(spark, analyzed, facts, files)
     return _compiled(spark, analyzed, config, IN_ANY_ORDER).frame()
 
 
 def spark_executor(
-    spark: SparkSession, analyzed: Analyzed, config: EngineConfig, facts: SessionFacts
+    spark: SparkSession, analyzed: Analyzed, config: EngineConfig, facts: SessionFacts, files: FileSettings
 ) -> SparkExecutor:
     """Return an executor that runs a resolved query in Spark's tasks.
 
     The rows are collected as payloads, unless the query reads in-memory tables of the driver or requires Arrow's large
     types.
     """
-    _check_context(spark, analyzed, facts)
+    _check_context(spark, analyzed, facts, files)
     query = _compiled(spark, analyzed, config, IN_TASK_ORDER)
     large = is_true(spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false"))
     payloads = None
@@ -196,7 +223,8 @@ def apply_open_plan(plan: OpenPlan, frame: SparkFrame, text: str = "") -> SparkF
         schema = arrow_schema(frame.schema.jsonValue(), settings.time_zone)
         rows = _OpenInput(Input(OPEN_INPUT, schema, OPEN_INPUT), {OPEN_INPUT: frame}, NO_BROADCASTS)
     with limited_depth():
-        analyzed = analyze(plan.query, text, _OneTable(rows.plan, facts), facts)
+        with checked_constants(lambda: settings):
+            analyzed = analyze(plan.query, text, _OneTable(rows.plan, facts), facts)
         check_session(bridge, settings, analyzed.plan)
         return _compiled(bridge.spark, analyzed, config, IN_ANY_ORDER, rows.frames, rows.broadcasts).frame()
 

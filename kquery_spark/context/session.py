@@ -87,7 +87,7 @@ class ContextSession(Session):
 
     @override
     def analyze(self, query: q.Query) -> Analyzed:
-        with limited_depth():
+        with limited_depth(), self._context.checked_analysis():
             return analyze(query, self._text, self._catalog, self._facts)
 
     @override

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import AggregateCall, Call, Cast, Expr, HigherOrder, Literal, WindowCall, walk
+from kquery_spark.expr.constants import recorded_constants
 from kquery_spark.frontends.catalyst.versions import CAST, LOCAL_SETTINGS, all_changed_calls
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.logical import LogicalPlan
 from kquery_spark.logical.subqueries import expressions_with_subqueries
+from kquery_spark.sources.file_format import Format
 from kquery_spark.spark_bridge.session.bridge import Bridge
-from kquery_spark.spark_bridge.session.settings import SessionSettings, unexpected_for_sql
+from kquery_spark.spark_bridge.session.settings import (
+    SessionSettings,
+    unexpected_for_paths,
+    unexpected_for_sql,
+)
 
 
 def check_session(bridge: Bridge, settings: SessionSettings, plan: LogicalPlan) -> None:
@@ -24,18 +31,41 @@ def check_session(bridge: Bridge, settings: SessionSettings, plan: LogicalPlan) 
     }
     for name, value in unexpected.items():
         raise Unsupported(f"the engine does not follow the setting {name}={value}")
+    _check_calls(settings, expressions_with_subqueries(plan))
+
+
+@contextmanager
+def checked_constants(settings: Callable[[], SessionSettings]) -> Iterator[None]:
+    """Raise Unsupported if the analysis in this block evaluates a constant that Spark's session would evaluate differently.
+
+    ``check_session`` cannot do so, because the analyzed plan has only the value, for example as a row of VALUES. An error of
+    the analysis is replaced as well, because it may depend on the constant. settings: called if there are constants.
+    """
+    with recorded_constants() as constants:
+        try:
+            yield
+        finally:
+            if constants:
+                _check_calls(settings(), constants)
+
+
+def check_files(bridge: Bridge, settings: SessionSettings, file_format: Format) -> None:
+    """Raise Unsupported if Spark's session reads files of a format differently than a context does."""
+    unexpected = settings.unexpected(*file_format.settings.prefixes)
+    for name, value in (unexpected | unexpected_for_paths(bridge.conf, bridge.jvm, file_format)).items():
+        raise Unsupported(f"{file_format.title} files are not supported while {name} is {value}")
+
+
+def _check_calls(settings: SessionSettings, expressions: Iterable[Expr]) -> None:
     changed = all_changed_calls(settings)
-    if changed:
-        for expr in _expressions(plan):
+    if not changed:
+        return
+    for top in expressions:
+        for expr in _with_lambda_bodies(top):
             function, args, raises_errors = _call_signature(expr)
             for change in changed.get(function, ()):
                 if change.applies_to(args, raises_errors):
                     raise Unsupported(change.reason)
-
-
-def _expressions(plan: LogicalPlan) -> Iterator[Expr]:
-    for top in expressions_with_subqueries(plan):
-        yield from _with_lambda_bodies(top)
 
 
 def _with_lambda_bodies(expr: Expr) -> Iterator[Expr]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import pyarrow as pa
 
@@ -16,6 +19,8 @@ from kquery_spark.functions.registry import Branching, CallContext, EvalMode, Fu
 from kquery_spark.functions.sql_form import Logic
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector
+
+_recorded: ContextVar[list[Expr] | None] = ContextVar("recorded constant expressions", default=None)
 
 
 def literal_vector(literal: Literal) -> Vector:
@@ -52,7 +57,21 @@ def vector_literal(vector: Vector) -> Literal:
 
 def evaluate_constant(expr: Expr) -> Literal:
     """Return the value of an expression that reads no columns; raises the error of the expression, if any."""
+    recorded = _recorded.get()
+    if recorded is not None:
+        recorded.append(expr)
     return vector_literal(_evaluate(expr))
+
+
+@contextmanager
+def recorded_constants() -> Iterator[list[Expr]]:
+    """Record the expressions that ``evaluate_constant`` evaluates in this block, which a plan shows only as values."""
+    expressions: list[Expr] = []
+    token = _recorded.set(expressions)
+    try:
+        yield expressions
+    finally:
+        _recorded.reset(token)
 
 
 def check_constant(expr: Expr) -> None:

@@ -53,6 +53,8 @@ class FormatSettings:
     ``expected`` that have no default in Spark. read: settings that the functions of the format read. irrelevant: settings
     that seem to affect a scan, and why they do not. strictest: values of settings for which a scan is declined unless its
     rows are the same for all other values (a value None: this Spark does not have the setting); None without such settings.
+    expected_for_paths: the only values, in lower case, with which the engine reads files without Spark's plan, for settings
+    that decide which columns Spark finds or that ``read_columns`` checks.
     """
 
     prefixes: tuple[str, ...]
@@ -61,6 +63,7 @@ class FormatSettings:
     read: tuple[str, ...] = ()
     irrelevant: Mapping[str, str] = field(default_factory=dict)
     strictest: Mapping[str, str | None] | None = None
+    expected_for_paths: Mapping[str, str] = field(default_factory=dict)
 
 
 class ReadSettings(Protocol):
@@ -111,6 +114,7 @@ class PathsRead:
     """A request to read files under paths without Spark's catalog.
 
     schema, options: for formats whose files do not describe their columns; without a schema, types are inferred.
+    settings, zones: those of the Spark session that the result must agree with; None without a session.
     """
 
     paths: Sequence[str]
@@ -118,6 +122,8 @@ class PathsRead:
     time_zone: str
     case_sensitive: bool
     options: Mapping[str, object] = field(default_factory=dict)
+    settings: ReadSettings | None = None
+    zones: Zones | None = None
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.features import Feature
 
 if TYPE_CHECKING:
-    from kquery_spark.sources.file_format import RelationRead
+    from kquery_spark.sources.file_format import PathsRead, ReadSettings, RelationRead
 
 TIME_PARSER = "spark.sql.legacy.timeParserPolicy"
 """The setting that selects the parser and formatter of dates and times."""
@@ -35,14 +35,36 @@ TEXT_OPTIONS: Mapping[str, str] = dict.fromkeys(
 )
 
 
+def check_time_parser(title: str, options: Collection[str], settings: ReadSettings) -> None:
+    """Raise Unsupported if the session parses dates and times of text files differently. options: names in lower case."""
+    policy = settings.text(TIME_PARSER).upper()
+    if policy != CORRECTED and not (policy == EXCEPTION and _PATTERNS.isdisjoint(options)):
+        raise Unsupported(f"{title} files are not supported while {TIME_PARSER} is {policy}")
+
+
+def check_text_paths(title: str, read: PathsRead) -> bool:
+    """Raise Unsupported if the session reads text files of paths differently; return ``declines_malformed_times``."""
+    settings = read.settings
+    if settings is None:
+        return False
+    options = {name.lower() for name in read.options}
+    check_time_parser(title, options, settings)
+    corrupt = settings.corrupt_record_column
+    if (
+        "columnnameofcorruptrecord" not in options
+        and read.schema is not None
+        and corrupt in read.schema.names
+    ):
+        raise Unsupported(f"the column {corrupt} of malformed lines is not supported")
+    return declines_malformed_times(settings)
+
+
 def check_text_relation(title: str, read: RelationRead) -> None:
     """Raise Unsupported for files of any text format that the engine would read differently than Spark."""
     from kquery_spark.sources.text import check_codec
 
     relation = read.relation
-    policy = read.settings.text(TIME_PARSER).upper()
-    if policy != CORRECTED and not (policy == EXCEPTION and _PATTERNS.isdisjoint(relation.options)):
-        raise Unsupported(f"{title} files are not supported while {TIME_PARSER} is {policy}")
+    check_time_parser(title, relation.options, read.settings)
     if set(relation.data_schema.names) & set(relation.partition_schema.names):
         raise Unsupported(
             f"{title} files with a column that has the name of a partition column are not supported"
@@ -53,9 +75,9 @@ def check_text_relation(title: str, read: RelationRead) -> None:
         check_codec(file.path)
 
 
-def declines_malformed_times(read: RelationRead) -> bool:
+def declines_malformed_times(settings: ReadSettings) -> bool:
     """Return whether Spark may raise an error for a malformed date or timestamp instead of reading it as NULL."""
-    return read.settings.text(TIME_PARSER).upper() == EXCEPTION
+    return settings.text(TIME_PARSER).upper() == EXCEPTION
 
 
 def corrupt_record_column(read: RelationRead) -> str:

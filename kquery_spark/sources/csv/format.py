@@ -19,6 +19,7 @@ from kquery_spark.sources.file_format import (
 )
 from kquery_spark.sources.text_format import (
     TEXT_OPTIONS,
+    check_text_paths,
     check_text_relation,
     corrupt_record_column,
     declines_malformed_times,
@@ -46,10 +47,11 @@ def _open_paths(read: PathsRead) -> Source:
     """Open CSV files; by default they have a header, and types are inferred without a schema."""
     from kquery_spark.sources.csv.source import csv_source
 
+    declines = check_text_paths(CSV.title, read)
     inference = _INFERENCE_OPTIONS if read.schema is None else {}
     options = {**inference, **_FILE_OPTIONS, **read.options}
     options["header"] = options.pop("has_header", options["header"])
-    return csv_source(
+    source = csv_source(
         read.paths,
         read.schema,
         read.time_zone,
@@ -57,6 +59,7 @@ def _open_paths(read: PathsRead) -> Source:
         case_sensitive=read.case_sensitive,
         **options,
     )
+    return replace(source, options=replace(source.options, declines_malformed_times=declines))
 
 
 def _read_relation(read: RelationRead) -> Source:
@@ -71,7 +74,7 @@ def _read_relation(read: RelationRead) -> Source:
     options = replace(
         csv_options(read.options, settings.time_zone),
         case_sensitive=settings.case_sensitive,
-        declines_malformed_times=declines_malformed_times(read),
+        declines_malformed_times=declines_malformed_times(settings),
     )
     check_sizes(read.files, options)
     for column in read.relation.data_schema:
@@ -93,6 +96,7 @@ CSV = Format(
         expected={_DATES_FALL_BACK: "false"},
         unset=frozenset({_DATES_FALL_BACK}),
         read=(_COLUMN_PRUNING,),
+        expected_for_paths={_COLUMN_PRUNING: "true"},
     ),
     options=FormatOptions(
         ignored={

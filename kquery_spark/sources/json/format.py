@@ -19,6 +19,7 @@ from kquery_spark.sources.file_format import (
 from kquery_spark.sources.text_format import (
     PATTERNS,
     TEXT_OPTIONS,
+    check_text_paths,
     check_text_relation,
     corrupt_record_column,
     declines_malformed_times,
@@ -34,9 +35,12 @@ _DATES_FALL_BACK = "spark.sql.legacy.json.enableDateTimeParsingFallback"
 def _open_paths(read: PathsRead) -> Source:
     from kquery_spark.sources.json.source import json_source
 
-    return json_source(
+    declines = check_text_paths(JSON.title, read)
+    source = json_source(
         read.paths, read.schema, read.time_zone, case_sensitive=read.case_sensitive, **read.options
     )
+    strings = replace(source.options.strings, declines_malformed_times=declines)
+    return replace(source, options=replace(source.options, strings=strings))
 
 
 def _read_relation(read: RelationRead) -> Source:
@@ -48,7 +52,7 @@ def _read_relation(read: RelationRead) -> Source:
     options = json_options(read.options, settings.time_zone)
     options = replace(
         options,
-        strings=replace(options.strings, declines_malformed_times=declines_malformed_times(read)),
+        strings=replace(options.strings, declines_malformed_times=declines_malformed_times(settings)),
         case_sensitive=settings.case_sensitive,
     )
     check_columns(list(read.relation.data_schema), corrupt_record_column(read))

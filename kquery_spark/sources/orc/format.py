@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # Settings of the ORC library. Spark passes them to the library with and without the prefix.
 _BY_POSITION = ("orc.force.positional.evolution", "spark.hadoop.orc.force.positional.evolution")
 _VECTORIZED = "spark.sql.orc.enableVectorizedReader"
+_MERGES = "spark.sql.orc.mergeSchema"
 _WRITERS_OPTIONS = (
     *("orc.compress.size", "orc.compression.strategy", "orc.compression.zstd.level"),
     *("orc.buffer.size.enforce", "orc.stripe.size", "orc.stripe.row.count", "orc.block.size"),
@@ -80,9 +81,10 @@ ORC = Format(
         unset=frozenset(_BY_POSITION),
         read=(_VECTORIZED,),
         irrelevant={
-            "spark.sql.orc.mergeSchema": INFERENCE,
+            _MERGES: INFERENCE,
             "spark.sql.orc.filterPushdown": SKIPPING,
         },
+        expected_for_paths={_MERGES: "false"},
     ),
     options=FormatOptions(
         ignored={**dict.fromkeys(_WRITERS_OPTIONS, WRITING), "timezone": LISTING},

@@ -39,6 +39,10 @@ _INT96_CONVERSION = "spark.sql.parquet.int96TimestampConversion"
 _DATETIME_REBASE = "spark.sql.parquet.datetimeRebaseModeInRead"
 _READS_SHREDDED = "spark.sql.variant.allowReadingShredded"
 _INT96_REBASE = "spark.sql.parquet.int96RebaseModeInRead"
+_MERGES = "spark.sql.parquet.mergeSchema"
+_BINARY_AS_STRING = "spark.sql.parquet.binaryAsString"
+_INFERS_NTZ = "spark.sql.parquet.inferTimestampNTZ.enabled"
+_NANOS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
 _EXCEPTION = "EXCEPTION"  # the calendar mode in which Spark refuses old dates and times
 # These options override the settings with the same meaning.
 _DATETIME_OPTION, _INT96_OPTION = "datetimerebasemode", "int96rebasemode"
@@ -66,7 +70,14 @@ _NULL_STRUCT = "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing"
 def _open_paths(read: PathsRead) -> Source:
     from kquery_spark.sources.parquet.source import parquet_source
 
-    return parquet_source(read.paths, read.time_zone)
+    source = parquet_source(read.paths, read.time_zone)
+    if read.settings is None or read.zones is None:
+        return source
+    default = read.zones.default()
+    zone = None if default is None else read.zones.get(default)
+    rebase = _rebase_settings({}, read.settings)
+    zones = rebase.zones if zone is None else (*rebase.zones, zone)
+    return replace(source, rebase=replace(rebase, default_zone=default, zones=zones))
 
 
 def _read_relation(read: RelationRead) -> Source:
@@ -180,10 +191,10 @@ PARQUET = Format(
             *(_DATETIME_REBASE, _INT96_REBASE, _VECTORIZED, _READS_SHREDDED),
         ),
         irrelevant={
-            "spark.sql.parquet.mergeSchema": INFERENCE,
-            "spark.sql.parquet.binaryAsString": "infers a string from plain bytes, which falls back",
-            "spark.sql.parquet.inferTimestampNTZ.enabled": "infers a timestamp from wall-clock times, which falls back",
-            "spark.sql.legacy.parquet.nanosAsLong": "infers a bigint from nanoseconds, which falls back",
+            _MERGES: INFERENCE,
+            _BINARY_AS_STRING: "infers a string from plain bytes, which falls back",
+            _INFERS_NTZ: "infers a timestamp from wall-clock times, which falls back",
+            _NANOS_AS_LONG: "infers a bigint from nanoseconds, which falls back",
             "spark.sql.parquet.filterPushdown": SKIPPING,
         },
         strictest={
@@ -196,6 +207,15 @@ PARQUET = Format(
             _VECTORIZED: "false",
             _READS_SHREDDED: "false",
             _NULL_STRUCT: None,
+        },
+        expected_for_paths={
+            _MERGES: "false",
+            _BINARY_AS_STRING: "false",
+            _INFERS_NTZ: "true",
+            _NANOS_AS_LONG: "false",
+            _INT96_AS_TIMESTAMP: "true",
+            _INT96_CONVERSION: "false",
+            _READS_SHREDDED: "true",
         },
     ),
     options=FormatOptions(

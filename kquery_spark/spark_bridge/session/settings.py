@@ -9,6 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.sources.file_format import Format
 from kquery_spark.sources.formats import FORMATS
 from kquery_spark.sources.text_format import CORRECTED, TIME_PARSER
 from kquery_spark.spark_bridge.jvm.calls import Jvm
@@ -94,6 +95,9 @@ IRRELEVANT: Mapping[str, str] = MappingProxyType(
 # Settings that an option of the relation may override, so each scan checks them.
 IGNORE_CORRUPT_FILES = "spark.sql.files.ignoreCorruptFiles"
 IGNORE_MISSING_FILES = "spark.sql.files.ignoreMissingFiles"
+PARTITION_TYPES_SETTING = "spark.sql.sources.partitionColumnTypeInference.enabled"
+"""The setting that decides whether the values of partition columns in paths are more than strings."""
+
 BUCKETING_SETTING = "spark.sql.sources.bucketing.enabled"
 """The setting that decides whether Spark reads bucketed tables by their buckets."""
 FORMAT_PREFIXES = tuple(prefix for entry in FORMATS for prefix in entry.settings.prefixes)
@@ -182,6 +186,18 @@ class SessionSettings:
         """Return these settings with other values for some of them."""
         return replace(self, values=MappingProxyType({**self.values, **values}))
 
+    @property
+    def for_files(self) -> Mapping[str, str | None]:
+        """The settings that decide how files of any format are read."""
+        names = (
+            TIME_PARSER,
+            "spark.sql.columnNameOfCorruptRecord",
+            *(n for e in FORMATS for n in e.settings.read),
+        )
+        return {
+            name: v for name, v in self.values.items() if name in names or name.startswith(FORMAT_PREFIXES)
+        }
+
     def unexpected(self, *prefixes: str) -> dict[str, str]:
         """Return settings below one of the prefixes (default: all) with a value that the engine does not support."""
         return {
@@ -233,9 +249,21 @@ def session_values(conf: Any, jvm: Jvm, names: tuple[str, ...], unset: str | Non
 
 def unexpected_for_sql(conf: Any, jvm: Jvm) -> dict[str, str]:
     """Return the settings of ``SQL_EXPECTED`` that are set to another value."""
-    names = tuple(SQL_EXPECTED)
+    return _other_values(conf, jvm, SQL_EXPECTED)
+
+
+def unexpected_for_paths(conf: Any, jvm: Jvm, file_format: Format) -> dict[str, str]:
+    """Return the settings that are set to another value than the one with which a context reads files of a format."""
+    return _other_values(
+        conf, jvm, {PARTITION_TYPES_SETTING: "true", **file_format.settings.expected_for_paths}
+    )
+
+
+def _other_values(conf: Any, jvm: Jvm, expected: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that are set to another value than the expected one, which is in lower case."""
+    names = tuple(expected)
     values = zip(names, session_values(conf, jvm, names, unset=_UNDEFINED), strict=True)
-    return {n: v for n, v in values if v != _UNDEFINED and v.strip().lower() != SQL_EXPECTED[n]}
+    return {n: v for n, v in values if v != _UNDEFINED and v.strip().lower() != expected[n]}
 
 
 def _unknown_names(conf: Any, jvm: Jvm) -> tuple[str, ...]:

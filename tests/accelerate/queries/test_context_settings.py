@@ -53,6 +53,30 @@ def test_other_values_of_settings_are_declined(
             frame.transform(plan)
 
 
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("VALUES (CAST(DATE'-0044-01-01' AS STRING))", "casts of dates to strings"),
+        ("VALUES (to_date('2020-01-01', 'yyyy-MM-dd'))", "patterns of times"),
+        ("VALUES (to_date('no date', 'yyyy-MM-dd'))", "patterns of times"),
+        ("SELECT s IN (CAST(DATE'-0044-01-01' AS STRING)) AS a FROM input", "casts of dates to strings"),
+        ("SELECT * FROM input PIVOT (sum(a) FOR s IN (CAST(DATE'-0044-01-01' AS STRING)))", "casts of dates"),
+        ("SELECT * FROM range(length(CAST(DATE'-0044-01-01' AS STRING)))", "casts of dates to strings"),
+        ("SELECT a FROM input LIMIT length(CAST(DATE'-0044-01-01' AS STRING))", "casts of dates to strings"),
+        ("SELECT a FROM input TABLESAMPLE (length(date_format(DATE'2020-01-01', 'y')) ROWS)", "patterns"),
+    ],
+)
+def test_constants_that_analysis_evaluates_are_declined(spark: Any, query: str, reason: str) -> None:
+    frame = spark.sql(ROWS)
+    with settings(spark, {TIME_PARSER: "LEGACY"}):
+        context = kq.ExecutionContext(spark)
+        context.register_arrow("input", arrow_table(frame))
+        with pytest.raises(Unsupported, match=reason):
+            context.sql(query).to_arrow()
+        with pytest.raises(Unsupported, match=reason):
+            frame.transform(kq.sql_plan(query))
+
+
 def test_settings_of_other_calls_and_default_values_are_not_declined(spark: Any) -> None:
     defaults = {"spark.sql.timestampType": "TIMESTAMP_LTZ", "spark.sql.legacy.sizeOfNull": "true"}
     with settings(spark, {PRECISION_LOSS: "false", TIME_PARSER: "LEGACY", **defaults}):

@@ -1,0 +1,110 @@
+"""Files that an ExecutionContext on Spark registers follow the session's settings, or the settings are declined."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kquery_spark as kq
+from kquery_spark.errors import KQueryError, Unsupported
+from tests.conftest import settings
+
+TIME_PARSER = "spark.sql.legacy.timeParserPolicy"
+DATETIME_REBASE = "spark.sql.parquet.datetimeRebaseModeInRead"
+DECLINED = [
+    ("csv", TIME_PARSER, "LEGACY"),
+    ("json", TIME_PARSER, "LEGACY"),
+    ("csv", "spark.sql.legacy.csv.enableDateTimeParsingFallback", "true"),
+    ("json", "spark.sql.legacy.json.enableDateTimeParsingFallback", "true"),
+    ("json", "spark.sql.legacy.json.allowEmptyString.enabled", "true"),
+    ("csv", "spark.sql.csv.parser.columnPruning.enabled", "false"),
+    ("csv", "spark.sql.sources.partitionColumnTypeInference.enabled", "false"),
+    ("parquet", "spark.sql.parquet.binaryAsString", "true"),
+    ("parquet", "spark.sql.parquet.inferTimestampNTZ.enabled", "false"),
+    ("parquet", "spark.sql.parquet.int96TimestampConversion", "true"),
+    ("parquet", "spark.sql.parquet.mergeSchema", "true"),
+    ("parquet", "spark.sql.legacy.parquet.nanosAsLong", "true"),
+    ("orc", "spark.sql.orc.mergeSchema", "true"),
+]
+
+
+@pytest.mark.parametrize(("file_format", "name", "value"), DECLINED)
+def test_other_values_are_declined(
+    spark: Any, tmp_path: Path, file_format: str, name: str, value: str
+) -> None:
+    files = str(tmp_path / "files")
+    spark.sql("SELECT 1 AS a, '2020-01-01' AS s").write.format(file_format).option("header", True).save(files)
+    before = kq.ExecutionContext(spark)
+    getattr(before, f"register_{file_format}")("t", files)
+    with settings(spark, {name: value}):
+        context = kq.ExecutionContext(spark)
+        with pytest.raises(Unsupported, match=f"files are not supported while {name} is {value}"):
+            getattr(context, f"register_{file_format}")("t", files)
+        assert context.sql("SELECT 1 AS a").to_arrow().to_pydict() == {"a": [1]}
+    assert before.table("t").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("file_format", "name", "value"), [("csv", TIME_PARSER, "LEGACY"), ("parquet", DATETIME_REBASE, "LEGACY")]
+)
+def test_settings_that_change_after_registration_are_declined(
+    spark: Any, tmp_path: Path, file_format: str, name: str, value: str
+) -> None:
+    files = str(tmp_path / "files")
+    spark.sql("SELECT 1 AS a").write.format(file_format).option("header", True).save(files)
+    context = kq.ExecutionContext(spark)
+    getattr(context, f"register_{file_format}")("t", files)
+    query = context.table("t")
+    with settings(spark, {name: value}):
+        for run in (query.to_arrow, query.to_spark):
+            with pytest.raises(Unsupported, match=f"{name} changed after files were registered"):
+                run()
+    assert query.count() == 1
+
+
+@pytest.mark.parametrize("mode", ["CORRECTED", "LEGACY", "EXCEPTION"])
+def test_old_dates_of_other_writers_follow_the_calendar_mode(spark: Any, tmp_path: Path, mode: str) -> None:
+    path = str(tmp_path / "old.parquet")
+    pq.write_table(pa.table({"d": [dt.date(1000, 1, 1), dt.date(2020, 1, 1), None]}), path)
+    with settings(spark, {DATETIME_REBASE: mode}):
+        context = kq.ExecutionContext(spark)
+        context.register_parquet("t", path)
+        if mode == "EXCEPTION":
+            with pytest.raises(Exception, match="datetimeRebaseModeInRead"):
+                spark.read.parquet(path).collect()
+            with pytest.raises(Exception, match="refuses to read in EXCEPTION mode"):
+                context.table("t").to_arrow()
+        else:
+            expected = [tuple(row) for row in spark.read.parquet(path).collect()]
+            assert [tuple(row.values()) for row in context.table("t").to_arrow().to_pylist()] == expected
+
+
+@pytest.mark.parametrize("file_format", ["csv", "json"])
+def test_dates_that_only_the_old_parser_accepts_raise(spark: Any, tmp_path: Path, file_format: str) -> None:
+    path = tmp_path / f"dates.{file_format}"
+    path.write_text("d\n2020-02-30\n" if file_format == "csv" else '{"d": "2020-02-30"}\n')
+    with settings(spark, {TIME_PARSER: "EXCEPTION"}):
+        read = spark.read.format(file_format).schema("d date").option("header", True).load(str(path))
+        with pytest.raises(Exception, match="timeParserPolicy"):
+            read.collect()
+        context = kq.ExecutionContext(spark)
+        getattr(context, f"register_{file_format}")("t", str(path), "d date")
+        with pytest.raises(Exception, match="timeParserPolicy is EXCEPTION"):
+            context.table("t").to_arrow()
+        with pytest.raises(KQueryError, match=TIME_PARSER):
+            getattr(context, f"register_{file_format}")("t", str(path), "d date", dateFormat="yyyy-MM-dd")
+
+
+@pytest.mark.parametrize("file_format", ["csv", "json"])
+def test_the_column_of_malformed_lines_is_declined(spark: Any, tmp_path: Path, file_format: str) -> None:
+    path = tmp_path / f"lines.{file_format}"
+    path.write_text("a,bad\n1,2\n" if file_format == "csv" else '{"a": 1, "bad": "2"}\n')
+    with settings(spark, {"spark.sql.columnNameOfCorruptRecord": "bad"}):
+        context = kq.ExecutionContext(spark)
+        with pytest.raises(Unsupported, match="the column bad of malformed lines is not supported"):
+            getattr(context, f"register_{file_format}")("t", str(path), "a int, bad string")
