@@ -194,6 +194,30 @@ def test_failfast_names_file_and_line(tmp_path):
     assert read_all(source, ["b"]).num_rows == 2
 
 
+LONG = "x" * 50_001
+
+
+@pytest.mark.parametrize("name", [LONG, "\\u0041" + LONG, '\\"'.join([LONG[:25_000]] * 3), LONG + "\\\\"])
+def test_names_longer_than_jackson_reads_are_refused(spark, tmp_path, name):
+    path = written(tmp_path, f'{{"a":1}}\n{{"{name}" : 1,"a":2}}\n')
+    assert spark.read.schema("a int").json(str(path)).collect() == [(1,), (None,)]
+    with pytest.raises(
+        SourceError, match="line 2: JSON names of more than 50000 characters are not supported"
+    ):
+        read_all(json_source([str(path)], schema_of("a int")))
+
+
+def test_long_values_and_short_names(spark, tmp_path):
+    escaped = '\\\\\\"'.join([LONG] * 3)
+    lines = [
+        f'{{"{LONG[:-1]}":1,"a":2}}',
+        f'{{"a":2,"b":"{LONG}"}}',
+        f'{{"b":"{LONG}:", "a":3}}',
+        f'{{"b":"{escaped}","a":4}}',
+    ]
+    compare(spark, written(tmp_path, "\n".join(lines)), "a int, b string")
+
+
 def random_value(rng: random.Random, depth: int) -> object:
     kind = rng.randrange(9 if depth else 6)
     if kind < 6:

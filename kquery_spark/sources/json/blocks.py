@@ -23,7 +23,7 @@ import pyarrow.json as pa_json
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.kernels.integer_order import stable_order
-from kquery_spark.kernels.json_bytes import CLOSE_OBJECT, LINE_FEED, OPEN_ARRAY, OPEN_OBJECT
+from kquery_spark.kernels.json_bytes import BACKSLASH, CLOSE_OBJECT, LINE_FEED, OPEN_ARRAY, OPEN_OBJECT, QUOTE
 from kquery_spark.kernels.json_parser import UNCERTAIN_REASON, MalformedJson, Node, parse_line
 from kquery_spark.sources.json.options import JsonOptions
 from kquery_spark.sources.json.values import Converter, from_strings, is_text
@@ -34,8 +34,10 @@ Bools = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
 _LONG_LINE_BYTES = 1000
 _MAX_LINE_BYTES = 20_000_000
+_MAX_NAME_BYTES = 50_000  # Jackson refuses longer names
 _FEW_LINES = 32
 _WORDS = re.compile(rb"[:,\[][ \t]*[+-]?(?:Inf|NaN)")
+_STRING = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"([ \t]*:)?')
 _LONG_NUMBER = re.compile(rb"[0-9.eE+-]{1000}")
 # A column that does not occur in any line, because Arrow would treat an empty schema like no schema.
 _NOTHING = pa.schema([("\x01", pa.null())])
@@ -115,9 +117,29 @@ def split_lines(block: bytes) -> tuple[Lines, Bools]:
         odd |= opens[ends - 1] - opens[starts] >= 200
         if _LONG_NUMBER.search(block) is not None:
             raise SourceError("a number of more than 1000 characters is not supported")
+    if longest > _MAX_NAME_BYTES:
+        odd |= _lines_with_long_names(block, raw, starts, ends)
     for at in _special_offsets(block, raw):
         odd[np.searchsorted(starts, at, side="right") - 1] = True
     return Lines(block, starts, ends), odd
+
+
+def _lines_with_long_names(
+    block: bytes, raw: npt.NDArray[np.uint8], starts: Positions, ends: Positions
+) -> Bools:
+    """Mark the lines with a name of more bytes than Jackson reads, which Arrow accepts.
+
+    The quotes around such a name are far apart, because a quote inside of it follows a backslash. The search for names takes
+    longer, so it runs only in lines with such quotes, which may also enclose a long value.
+    """
+    quotes = np.flatnonzero(raw == QUOTE)
+    quotes = quotes[raw[np.maximum(quotes - 1, 0)] != BACKSLASH]
+    far_apart = quotes[:-1][np.diff(quotes) > _MAX_NAME_BYTES]
+    marked = np.zeros(len(starts), np.bool_)
+    for line in np.unique(np.searchsorted(starts, far_apart, side="right") - 1).tolist():
+        strings = _STRING.finditer(block, int(starts[line]), int(ends[line]))
+        marked[line] = any(m[2] is not None and m.end(1) - m.start(1) > _MAX_NAME_BYTES for m in strings)
+    return marked
 
 
 def _check_utf8(block: bytes) -> None:
