@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.math.overflow import checked_intervals, interval_overflow, overflow
 from kquery_spark.functions.registry import (
-    ANSI_RAISES,
+    ALWAYS_RAISES,
     CallContext,
     EvalMode,
     Function,
@@ -102,6 +102,11 @@ def _cannot_overflow(types: Sequence[pa.DataType], values: Sequence[object]) -> 
     return not t.is_integral(types[0]) and not t.is_interval(types[0])
 
 
+def _cannot_overflow_outside_ansi(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
+    """Return True also for integers, whose smallest value stays the same outside of ANSI mode."""
+    return t.is_integral(types[0]) or _cannot_overflow(types, values)
+
+
 _ROUNDING_CHANGE = (
     VersionChange(
         "does not round a decimal to 34 digits",
@@ -116,8 +121,9 @@ register(
         _negative,
         _numeric_only,
         catalyst=("UnaryMinus",),
-        raises=ANSI_RAISES,
+        raises=ALWAYS_RAISES,
         safe_for=_cannot_overflow,
+        safe_outside_ansi=_cannot_overflow_outside_ansi,
         encoded=True,
         coerce=_coerce_unary,
         operator=Operator("-"),
@@ -128,8 +134,9 @@ register(
         _abs,
         _numeric_only,
         catalyst=("Abs",),
-        raises=ANSI_RAISES,
+        raises=ALWAYS_RAISES,
         safe_for=_cannot_overflow,
+        safe_outside_ansi=_cannot_overflow_outside_ansi,
         encoded=True,
         coerce=_coerce_unary,
         changes=_ROUNDING_CHANGE,

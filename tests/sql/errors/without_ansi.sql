@@ -31,3 +31,15 @@ SELECT CASE WHEN k > 100000 THEN regexp_extract(s, '([a-z])', 3) END AS c FROM t
 
 query expect_error(INVALID_FORMAT.ESC_IN_THE_MIDDLE) expect_fallback(a pattern that is not a constant)
 SELECT s LIKE concat('a\\bc', s) AS a FROM t
+
+-- 38 nines, rounded to 34 digits, have one digit too many; rows of other branches do not see this
+statement
+CREATE TEMP VIEW nines AS
+SELECT CAST(d AS DECIMAL(38, 0)) AS d, k
+FROM VALUES ('99999999999999999999999999999999999999', 2), ('-99999999999999999999999999999999999999', 2), ('5', 1) AS v(d, k)
+
+query
+SELECT CASE WHEN k = 1 THEN -d END AS n, CASE WHEN k = 1 THEN abs(d) END AS a, transform(array(k), x -> if(x = 1, -d, 0))[0] AS t FROM nines
+
+query expect_error(NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION)
+SELECT -d AS n FROM nines
