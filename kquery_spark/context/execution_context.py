@@ -336,7 +336,11 @@ class ExecutionContext:
             settings, zones = files_session(self._spark, file_format)
             read = replace(read, settings=settings, zones=zones)
             self._file_settings = self._file_settings or settings.for_files
-        self.register_source(name, file_format.open_paths(read))
+        source = file_format.open_paths(read)
+        folded = [facts.fold(column) for column in source.schema.names]
+        if len(set(folded)) < len(folded):
+            raise Unsupported("a table whose column names differ only in case is not supported")
+        self.register_source(name, source)
 
     def _session(self, text: str) -> ContextSession:
         return ContextSession(self, self._catalog(), dict(self._functions), text)

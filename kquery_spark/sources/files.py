@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import glob
 import itertools
 import os
 import re
@@ -11,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
@@ -29,6 +28,7 @@ from kquery_spark.types.vector import fill
 
 # Matches ``s3://a`` and ``dbfs:/a``, but not a file name with a colon (``a:b``) or a drive letter (``c:/a``).
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_WILDCARD = re.compile(r"[*?\[{]")
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -226,10 +226,34 @@ def _list_local(path: str) -> list[tuple[DataFile, str]]:
     """List local files with their paths relative to the listed root; a relative path without a slash is directly in it."""
     local = local_path(path) or path
     if os.path.exists(local):
+        if _hidden(os.path.basename(local)) and not os.path.isdir(local):
+            raise SourceError(f"{path} is a hidden file, which Spark does not read")
         return _local_files(local)
-    roots = {root for pattern in _expand_glob(local) for root in glob.glob(pattern)}
-    visible = sorted(root for root in roots if not _hidden(os.path.basename(root)))
+    roots = {root for pattern in _expand_glob(local) for root in _matches_of_glob(pattern)}
+    # Like Spark, this skips hidden files, but not hidden directories that the glob matches.
+    visible = sorted(root for root in roots if os.path.isdir(root) or not _hidden(os.path.basename(root)))
     return [file for root in visible for file in _local_files(root)]
+
+
+def _matches_of_glob(pattern: str) -> list[str]:
+    """Return the local paths that match a glob. Unlike in Python's globs, wildcards also match a leading point."""
+    matches = [pattern[: len(pattern) - len(pattern.lstrip("/"))]]
+    for part in pattern.strip("/").split("/"):
+        paths = []
+        for directory in matches:
+            names = [part] if _WILDCARD.search(part) is None else fnmatch.filter(_names_in(directory), part)
+            paths += [path for name in names if os.path.lexists(path := os.path.join(directory, name))]
+        matches = paths
+    return matches
+
+
+def _names_in(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory or ".")
+    except NotADirectoryError:
+        return []
+    except OSError as error:
+        _raise_unlisted(error)
 
 
 def _expand_glob(pattern: str) -> list[str]:
@@ -269,7 +293,7 @@ def _local_files(root: str) -> list[tuple[DataFile, str]]:
     return sorted(files, key=lambda pair: pair[0].path)
 
 
-def _raise_unlisted(error: OSError) -> None:
+def _raise_unlisted(error: OSError) -> NoReturn:
     raise SourceError(f"cannot list {error.filename}: {error.strerror}") from None
 
 
@@ -320,9 +344,11 @@ def _list_remote(path: str) -> list[tuple[DataFile, str]]:
 
 
 def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:
-    wildcard = re.search(r"[*?\[{]", inner)
+    wildcard = _WILDCARD.search(inner)
     if wildcard is None:
         info = fs.get_file_info(inner)
+        if _hidden(info.base_name) and info.type == pafs.FileType.File and info.size:
+            raise SourceError(f"{inner} is a hidden file, which Spark does not read")
         return [] if info.type == pafs.FileType.NotFound else [info]
     patterns = _expand_glob(inner)  # raises SourceError for some globs, so it comes before the requests
     fixed = inner[: wildcard.start()].rpartition("/")[0]
@@ -330,7 +356,8 @@ def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:
     matches = [
         info
         for info in infos
-        if not _hidden(info.base_name) and any(_matches_glob(info.path, pattern) for pattern in patterns)
+        if (info.type == pafs.FileType.Directory or not _hidden(info.base_name))
+        and any(_matches_glob(info.path, pattern) for pattern in patterns)
     ]
     return sorted(matches, key=lambda i: i.path)
 
@@ -373,6 +400,11 @@ def _hive_values(relative: str, path: str) -> dict[str, str | None]:
         raise SourceError(f"{path} is below both partition directories and other directories")
     for part in named:
         key, value = part.split("=", 1)
+        if not key or not value:
+            missing = "VALUE" if key else "NAME"
+            raise SourceError(f"[EMPTY_PARTITION_COLUMN_{missing}] {path} is below the directory {part}")
+        if _unescaped(key) in values:
+            raise SourceError(f"[COLUMN_ALREADY_EXISTS] {path} is below two directories for column {key}")
         values[_unescaped(key)] = None if value == _HIVE_NULL else _unescaped(value)
     return values
 

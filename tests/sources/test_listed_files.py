@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kquery_spark.errors import SourceError
+from kquery_spark import ExecutionContext
+from kquery_spark.errors import KQueryError, SourceError
 from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.files import list_files
 from kquery_spark.sources.parquet.source import parquet_source
@@ -93,6 +94,46 @@ def test_globs(spark, tmp_path, pattern):
     df = spark.read.schema("a INT").csv(path)
     source = csv_source([path], pa.schema([("a", pa.int32())]))
     assert_same(df, source)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*", "_*", ".*", "?k", "[._]*", "{_k,a.csv}", "*/*.csv", "*/*", "*/", "*/*/*", "_k", ""]
+)
+def test_globs_match_hidden_directories_but_no_hidden_files(spark, tmp_path, pattern):
+    for number, name in enumerate(["a", "_b", ".c", "_k/a", ".k/a", "_k/_b", "k/.q/a", "k/q/a"]):
+        number_file(tmp_path / f"{name}.csv", number)
+    path = f"{tmp_path}/{pattern}"
+    df = spark.read.schema("a INT").csv(path)
+    assert_same(df, csv_source([path], pa.schema([("a", pa.int32())])))
+
+
+@pytest.mark.parametrize("name", ["_b.csv", ".b.csv"])
+def test_a_hidden_file_is_refused(spark, tmp_path, name):
+    path = str(number_file(tmp_path / name, 1))
+    assert spark.read.schema("a INT").csv(path).count() == 0
+    with pytest.raises(SourceError, match="is a hidden file, which Spark does not read"):
+        list_files([path])
+    with pytest.raises(SourceError, match="no such file or directory"):
+        list_files([f"{tmp_path}/*"])
+
+
+@pytest.mark.parametrize("name", ["x=", "=1"])
+def test_partition_directories_without_a_name_or_value(spark, tmp_path, name):
+    number_file(tmp_path / name / "a.csv", 1)
+    with pytest.raises(Exception, match=r"(?i)empty.partition.column"):
+        spark.read.schema("a INT").csv(str(tmp_path))
+    with pytest.raises(SourceError, match="EMPTY_PARTITION_COLUMN"):
+        list_files([str(tmp_path)])
+
+
+@pytest.mark.parametrize("directories", ["x=1/x=2", "x=1/X=2", "A=1"])
+def test_column_names_that_differ_only_in_case(spark, tmp_path, directories):
+    number_file(tmp_path / directories / "a.csv", 1)
+    if directories != "A=1":  # Spark returns the partition's value under the file's name
+        with pytest.raises(Exception, match="COLUMN_ALREADY_EXISTS"):
+            spark.read.schema("a INT").csv(str(tmp_path))
+    with pytest.raises(KQueryError, match=r"COLUMN_ALREADY_EXISTS|differ only in case"):
+        ExecutionContext().register_csv("t", tmp_path, "a INT")
 
 
 def test_escapes_in_globs_are_declined(tmp_path):
