@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from kquery_spark.errors import BatchTooLarge
 from kquery_spark.expr import Call, Column, Expr, Literal
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.logical.pruning import possible_rows
@@ -41,7 +42,7 @@ from kquery_spark.physical.split_columns import (
 from kquery_spark.run_control import check_run, current_control
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.types.batch import Batch
-from kquery_spark.types.sizes import fixed_bytes, reserve_rows
+from kquery_spark.types.sizes import fixed_bytes, is_too_large, reserve_rows
 from kquery_spark.types.vector import Flags, Int64s
 
 if TYPE_CHECKING:
@@ -106,20 +107,42 @@ class FilteringReader:
         """Yield batches with the scan's columns, in the order of the splits."""
         if splits and self._source.is_remote(splits[0]):
             with closing(prefetched_splits(self._source, splits, self.prefetch_request)) as fetched:
-                yield from self._read_each((split, self._rows_to_read(split)) for split in fetched)
+                yield from self._read_each(([split], split, self._rows_to_read(split)) for split in fetched)
         else:
             yield from self._read_each(self._coalesce_splits(splits))
 
-    def _read_each(self, splits: Iterable[tuple[Split, Int64s | None]]) -> Iterator[Batch]:
+    def _read_each(self, splits: Iterable[tuple[Sequence[Split], Split, Int64s | None]]) -> Iterator[Batch]:
+        """Yield the batches of splits: the single splits, the split that coalesces them, and its rows to read."""
         control = current_control()
-        for split, rows in splits:
+        for singles, split, rows in splits:
             check_run()
-            yield from self._read(split, rows)
+            yield from self._read(split, rows) if len(singles) == 1 else self._read_coalesced(singles, split)
             if control is not None:
                 control.count_splits(len(split.pieces) if self._source.divisible else 1)
 
-    def _coalesce_splits(self, splits: Sequence[Split]) -> Iterator[tuple[Split, Int64s | None]]:
+    def _read_coalesced(self, singles: Sequence[Split], coalesced: Split) -> Iterator[Batch]:
+        """Read coalesced splits as one batch, or one by one if strings exceed the 32-bit offsets of one array.
+
+        The estimates of ``SplitCoalescer`` are too low if strings are much longer than those of the splits before.
+        """
+        try:
+            batches = list(self._read(coalesced, None))
+        except (BatchTooLarge, pa.ArrowException) as error:
+            if not is_too_large(error):
+                raise
+            batches = None
+        if batches is not None:
+            yield from batches
+            return
+        for split in singles:
+            yield from self._read(split, None)
+
+    def _coalesce_splits(
+        self, splits: Sequence[Split]
+    ) -> Iterator[tuple[Sequence[Split], Split, Int64s | None]]:
         """Coalesce adjacent splits, and yield each with the rows that statistics do not exclude (None: all rows).
+
+        The first item is the list of splits that were coalesced.
 
         A split is read alone if statistics exclude some of its rows, or if a filter tightens while the scan reads.
         """
@@ -130,7 +153,7 @@ class FilteringReader:
             if rows is None and not any(f.is_on and f.tightens for f in self._runtime):
                 split, count = self._coalescer.coalesce(splits, at, lambda s: self._rows_to_read(s) is None)
             at += count
-            yield split, rows
+            yield splits[at - count : at], split, rows
 
     def _rows_to_read(self, split: Split) -> Int64s | None:
         """Return the rows of a split that statistics do not exclude (step 1); None for all rows."""

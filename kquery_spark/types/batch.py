@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -128,20 +127,25 @@ def run_in_parts(
         yield from run_in_parts(function, half, repeatable=True)
 
 
-def coalesced(batches: Iterable[Batch], rows: int, nbytes: float = math.inf) -> Iterator[Batch]:
+_MAX_COALESCED_BYTES = 64 << 20
+
+
+def coalesced(batches: Iterable[Batch], rows: int, nbytes: float = _MAX_COALESCED_BYTES) -> Iterator[Batch]:
     """Concatenate small batches until they have ``rows`` rows or more than ``nbytes`` bytes, to reduce per-batch costs.
 
-    A batch that has ``rows`` rows by itself is yielded unchanged.
+    A batch that has ``rows`` rows or more than ``nbytes`` bytes by itself is yielded unchanged. The limit also keeps long
+    strings below the 2 GiB of one array.
     """
     held: list[Batch] = []
     held_rows = held_bytes = 0
     for batch in batches:
-        if held and batch.num_rows >= rows:
+        batch_bytes = batch.nbytes
+        if held and (batch.num_rows >= rows or batch_bytes > nbytes):
             yield concat(held[0].schema, held)
             held, held_rows, held_bytes = [], 0, 0
         held.append(batch)
         held_rows += batch.num_rows
-        held_bytes += batch.nbytes if nbytes < math.inf else 0
+        held_bytes += batch_bytes
         if held_rows >= rows or held_bytes > nbytes:
             yield concat(held[0].schema, held)
             held, held_rows, held_bytes = [], 0, 0

@@ -24,7 +24,7 @@ from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.sources.views.concatenated import ConcatenatedSource
 from kquery_spark.sources.views.renamed import RenamedColumns
 from kquery_spark.types import names as t
-from kquery_spark.types.batch import Batch
+from kquery_spark.types.batch import Batch, coalesced
 
 ROWS, GROUP_ROWS = 200_000, 10_000
 GROUPS = ROWS // GROUP_ROWS
@@ -277,3 +277,41 @@ def test_a_file_that_became_shorter_is_an_error(path: Path) -> None:
         file.truncate(path.stat().st_size // 2)
     with pytest.raises(SourceError, match=r"t\.parquet"):
         list(batches)
+
+
+@pytest.mark.parametrize("filters", [(), CONDITIONS["on two columns"]], ids=["all rows", "some rows"])
+def test_row_groups_that_are_too_large_together_are_read_one_by_one(
+    path: Path, table: pa.Table, reads: list[int], monkeypatch: pytest.MonkeyPatch, filters: tuple[Expr, ...]
+) -> None:
+    """Strings can be so much longer than in the row groups before that they exceed the offsets of one array."""
+    plan = scan(parquet_source([str(path)]), *filters)
+    expected = rows_of(plan)
+    reads.clear()
+    batch_of = ParquetSource._batch
+
+    def limited(self: ParquetSource, opened: object, columns: object, stored: object, rows: int) -> Batch:
+        if rows > 2 * GROUP_ROWS:
+            raise pa.ArrowInvalid("offset overflow while concatenating arrays")
+        return batch_of(self, opened, columns, stored, rows)  # type: ignore[arg-type]
+
+    def array_of(self: ParquetSource, opened: object, column: str, data: pa.ChunkedArray) -> pa.Array:
+        if len(data) > 2 * GROUP_ROWS:
+            raise pa.ArrowInvalid("offset overflow while concatenating arrays")
+        return array(self, opened, column, data)  # type: ignore[arg-type]
+
+    array = ParquetSource._array
+    monkeypatch.setattr(ParquetSource, "_batch", limited)
+    monkeypatch.setattr(ParquetSource, "_array", array_of)
+    assert expected.equals(rows_of(plan))
+    assert max(reads) > 2
+    assert reads.count(1) > len(filters)
+
+
+def test_batches_with_many_bytes_are_not_concatenated() -> None:
+    schema = pa.schema([("s", pa.string())])
+    wide = Batch(schema, (pa.array(["x" * 1000]),), 1)
+    narrow = Batch(schema, (pa.array(["x"]),), 1)
+    batches = [narrow, narrow, wide, narrow, narrow]
+    assert [b.num_rows for b in coalesced(batches, 100)] == [5]
+    assert [b.num_rows for b in coalesced(batches, 100, 500)] == [2, 1, 2]
+    assert [b.num_rows for b in coalesced(batches, 2)] == [2, 2, 1]
