@@ -125,12 +125,19 @@ class DataFrame(Builder):
         return self.withColumnsRenamed({old: new})
 
     def withColumnsRenamed(self, names: Mapping[str, str]) -> Self:
-        """Rename columns; unknown names are ignored, as in PySpark."""
+        """Rename columns one after the other; unknown names are ignored, as in PySpark.
+
+        Like in Spark, ``{"a": "b", "b": "c"}`` renames both columns to c.
+        """
         fold = self._session.fold_name
-        new = {fold(n): to for n, to in names.items()}
-        if not any(fold(n) in new for n in self.columns):
+        renamed = list(self.columns)
+        for old, new in names.items():
+            renamed = [new if fold(n) == fold(old) else n for n in renamed]
+        if renamed == self.columns:
             return self
-        return self.select(*(exact_column(n).alias(new.get(fold(n), n)) for n in self.columns))
+        return self.select(
+            *(exact_column(n).alias(new) for n, new in zip(self.columns, renamed, strict=True))
+        )
 
     def toDF(self, *names: str) -> Self:
         """Rename all columns."""

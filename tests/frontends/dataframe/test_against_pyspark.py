@@ -71,6 +71,7 @@ CASES: dict[str, Case] = {
     "withColumn": lambda t, f, w: t["people"].withColumn("id", f.col("id") + 1).withColumn("more", f.col("id") * 2),
     "withColumn in another case": lambda t, f, w: t["people"].withColumn("ID", f.lit(0)),
     "withColumns": lambda t, f, w: t["people"].withColumns({"id": f.col("id") + 1, "old": f.col("id")}),
+    "renames one after the other": lambda t, f, w: t["people"].withColumnsRenamed({"id": "name", "name": "id", "ID": "last"}),
     "renames": lambda t, f, w: t["people"].withColumnRenamed("id", "key").withColumnsRenamed({"name": "who", "none": "x"}),
     "toDF": lambda t, f, w: t["states"].toDF("a", "b", "c"),
     "odd names": lambda t, f, w: t["named"].withColumnRenamed("a.b", "c.d").select("*", f.col("`c.d`").alias("e"), "the id"),
