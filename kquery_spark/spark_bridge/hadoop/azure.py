@@ -18,11 +18,12 @@ from kquery_spark.spark_bridge.hadoop.object_store_features import (
     AZURE_NO_CREDENTIALS,
     AZURE_OLD_ARROW,
     AZURE_OTHER_IDENTITY,
-    HARMFUL_SETTING,
 )
+from kquery_spark.spark_bridge.hadoop.settings import StoreSettings
 
 ABFS = "org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem"
 ABFSS = "org.apache.hadoop.fs.azurebfs.SecureAzureBlobFileSystem"
+_PREFIX = "fs.azure."
 _SERVICES = "org.apache.hadoop.fs.azurebfs.services."
 _OAUTH = "org.apache.hadoop.fs.azurebfs.oauth2."
 _KEY_PROVIDERS = ("", f"{_SERVICES}SimpleKeyProvider")
@@ -55,43 +56,17 @@ def azure_store(configuration: Any, bucket: str, encrypted: bool) -> AzureStore:
         raise AZURE_ACCOUNT.declined()
     if not has_filesystem():
         raise AZURE_OLD_ARROW.declined()
-    settings = _Settings(configuration, container, host)
-    for name, harmless in _HARMLESS.items():
-        value = settings.text(name)
-        if value not in harmless:
-            shown = "set" if name in _SECRET_SETTINGS else value
-            raise HARMFUL_SETTING.declined(scheme="abfss", setting=f"fs.azure.{name}", value=shown)
+    settings = StoreSettings(
+        configuration, (_PREFIX, f".{container}.{host}"), (_PREFIX, f".{host}"), (_PREFIX, "")
+    )
+    settings.check_harmless("abfss", _PREFIX, _HARMLESS, _SECRET_SETTINGS)
     encrypted = encrypted or settings.text("always.use.https") != "false"
     account = host.partition(".")[0]
     options = {"account_name": account, **_endpoint(settings, encrypted), **_credentials(settings)}
     return AzureStore(bucket, tuple(sorted(options.items())))
 
 
-class _Settings:
-    """Hadoop's settings of one container, by name without the prefix."""
-
-    def __init__(self, configuration: Any, container: str, host: str) -> None:
-        self._configuration = configuration
-        self._ends = (f".{container}.{host}", f".{host}", "")
-
-    def text(self, name: str) -> str:
-        """The value of a setting, empty if there is none."""
-        for end in self._ends:
-            value = self._configuration.getTrimmed(f"fs.azure.{name}{end}")
-            if value is not None:
-                return str(value)
-        return ""
-
-    def secret(self, name: str) -> str:
-        """The value of a secret, which may be in a credential store of Hadoop's; empty if there is none."""
-        for end in self._ends:
-            characters = self._configuration.getPassword(f"fs.azure.{name}{end}")
-            if characters is not None:
-                return "".join(map(str, characters)).strip()
-        return ""
-
-
-def _endpoint(settings: _Settings, encrypted: bool) -> dict[str, Any]:
+def _endpoint(settings: StoreSettings, encrypted: bool) -> dict[str, Any]:
     """The options for a custom endpoint, which must have a port; otherwise Hadoop ignores it."""
     scheme, host = "https" if encrypted else "http", settings.text("abfs.endpoint")
     if ":" in host:
@@ -99,7 +74,7 @@ def _endpoint(settings: _Settings, encrypted: bool) -> dict[str, Any]:
     return {} if encrypted else {"blob_storage_scheme": scheme, "dfs_storage_scheme": scheme}
 
 
-def _credentials(settings: _Settings) -> dict[str, Any]:
+def _credentials(settings: StoreSettings) -> dict[str, Any]:
     kind = settings.text("account.auth.type") or "SharedKey"
     if kind == "SharedKey":
         return _shared_key(settings)
@@ -110,7 +85,7 @@ def _credentials(settings: _Settings) -> dict[str, Any]:
     raise AZURE_CREDENTIALS.declined(kind=kind)
 
 
-def _shared_key(settings: _Settings) -> dict[str, Any]:
+def _shared_key(settings: StoreSettings) -> dict[str, Any]:
     provider = settings.text("account.keyprovider")
     if provider not in _KEY_PROVIDERS:
         raise AZURE_CREDENTIALS.declined(kind=provider)
@@ -120,7 +95,7 @@ def _shared_key(settings: _Settings) -> dict[str, Any]:
     return {"account_key": key}
 
 
-def _shared_access_signature(settings: _Settings) -> dict[str, Any]:
+def _shared_access_signature(settings: StoreSettings) -> dict[str, Any]:
     provider = settings.text("sas.token.provider.type")
     token = settings.secret("sas.fixed.token")
     if provider not in _SAS_PROVIDERS or not token:
@@ -128,7 +103,7 @@ def _shared_access_signature(settings: _Settings) -> dict[str, Any]:
     return {"sas_token": token.removeprefix("?")}
 
 
-def _oauth(settings: _Settings) -> dict[str, Any]:
+def _oauth(settings: StoreSettings) -> dict[str, Any]:
     provider = settings.text("account.oauth.provider.type")
     client = settings.secret("account.oauth2.client.id")
     if provider == f"{_OAUTH}ClientCredsTokenProvider":
@@ -142,7 +117,7 @@ def _oauth(settings: _Settings) -> dict[str, Any]:
     raise AZURE_CREDENTIALS.declined(kind=provider)
 
 
-def _managed_identity(settings: _Settings, client: str) -> dict[str, Any]:
+def _managed_identity(settings: StoreSettings, client: str) -> dict[str, Any]:
     """The options for a managed identity of the machine: one that the client id selects, or the only one."""
     if settings.text("account.oauth2.msi.endpoint") or settings.text("account.oauth2.msi.authority"):
         raise AZURE_CREDENTIALS.declined(kind="MsiTokenProvider at an endpoint of its own")

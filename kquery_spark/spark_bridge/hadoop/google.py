@@ -8,7 +8,6 @@ override those of ``google.cloud``.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlparse
@@ -21,17 +20,18 @@ from kquery_spark.sources.object_stores.google import (
 from kquery_spark.spark_bridge.hadoop.object_store_features import (
     AMBIGUOUS_CREDENTIALS,
     GOOGLE_CREDENTIALS,
-    HARMFUL_SETTING,
     HTTP_HEADERS,
     IMPERSONATION_BY_USER,
     MACHINE_ACCOUNT,
 )
+from kquery_spark.spark_bridge.hadoop.settings import StoreSettings
 
 GOOGLES_CONNECTOR = "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem"
 HADOOPS_CONNECTOR = "org.apache.hadoop.fs.gs.GoogleHadoopFileSystem"
 _RETRY_SECONDS = 120  # about the duration of the connector's ten attempts
 _GOOGLE = "https://storage.googleapis.com"
-_PREFIXES = ("fs.gs", "google.cloud")
+_PREFIX = "fs.gs."
+_AFFIXES = ((_PREFIX, ""), ("google.cloud.", ""))
 # Settings with which Arrow would read other data than Hadoop, or none; each with the values for which it does not.
 _HARMLESS = {
     "encryption.key": ("",),
@@ -61,8 +61,8 @@ _HEADERS = "storage.http.headers."
 
 def google_store(configuration: Any, bucket: str) -> GoogleStore:
     """Return the options to connect to a bucket; raises Unsupported if Arrow cannot connect as Google's connector does."""
-    settings = _Settings(configuration)
-    _check_harmless(settings, _HARMLESS)
+    settings = StoreSettings(configuration, *_AFFIXES)
+    settings.check_harmless("gs", _PREFIX, _HARMLESS, _SECRET_SETTINGS)
     if settings.any_below(_HEADERS):
         raise HTTP_HEADERS.declined()
     options = {
@@ -75,41 +75,11 @@ def google_store(configuration: Any, bucket: str) -> GoogleStore:
 
 def google_store_of_hadoop(configuration: Any, bucket: str) -> GoogleStore:
     """Like ``google_store`` for Hadoop's own connector, which has fewer settings."""
-    _check_harmless(_Settings(configuration), _GOOGLES_ONLY)
+    StoreSettings(configuration, *_AFFIXES).check_harmless("gs", _PREFIX, _GOOGLES_ONLY)
     return google_store(configuration, bucket)
 
 
-class _Settings:
-    """The connector's settings, by name without the prefix."""
-
-    def __init__(self, configuration: Any) -> None:
-        self._configuration = configuration
-
-    def text(self, name: str) -> str:
-        """The value of a setting, empty if there is none."""
-        for prefix in _PREFIXES:
-            value = self._configuration.getTrimmed(f"{prefix}.{name}")
-            if value is not None:
-                return str(value)
-        return ""
-
-    def any_below(self, name: str) -> bool:
-        """Return whether there is a setting whose name starts with ``name``."""
-        return any(
-            not self._configuration.getPropsWithPrefix(f"{prefix}.{name}").isEmpty() for prefix in _PREFIXES
-        )
-
-
-def _check_harmless(settings: _Settings, harmless_values: Mapping[str, tuple[str, ...]]) -> None:
-    """Raise Unsupported for a setting whose value is not one of the harmless ones."""
-    for name, harmless in harmless_values.items():
-        value = settings.text(name)
-        if value not in harmless:
-            shown = "set" if name in _SECRET_SETTINGS else value
-            raise HARMFUL_SETTING.declined(scheme="gs", setting=f"fs.gs.{name}", value=shown)
-
-
-def _endpoint(settings: _Settings) -> dict[str, Any]:
+def _endpoint(settings: StoreSettings) -> dict[str, Any]:
     url = settings.text("storage.root.url").rstrip("/")
     if url in ("", _GOOGLE):
         return {}
@@ -117,7 +87,7 @@ def _endpoint(settings: _Settings) -> dict[str, Any]:
     return {"scheme": parsed.scheme, "endpoint_override": parsed.netloc + parsed.path}
 
 
-def _credentials(settings: _Settings) -> dict[str, Any]:
+def _credentials(settings: StoreSettings) -> dict[str, Any]:
     """The options for the connector's credentials; settings of both releases are accepted only if they agree."""
     kind, older = settings.text("auth.type").upper(), _auth_type_of_release_2(settings)
     if kind and kind != older and any(settings.text(name) for name in _SETTINGS_OF_RELEASE_2):
@@ -136,7 +106,7 @@ def _credentials(settings: _Settings) -> dict[str, Any]:
     raise GOOGLE_CREDENTIALS.declined(kind=kind)
 
 
-def _auth_type_of_release_2(settings: _Settings) -> str:
+def _auth_type_of_release_2(settings: StoreSettings) -> str:
     """Translate the settings of release 2 of the connector to a value of ``auth.type``."""
     if settings.text("auth.access.token.provider.impl"):
         return "ACCESS_TOKEN_PROVIDER"
@@ -154,7 +124,7 @@ def _auth_type_of_release_2(settings: _Settings) -> str:
     return "APPLICATION_DEFAULT" if os.environ.get(CREDENTIALS_VARIABLE) else "COMPUTE_ENGINE"
 
 
-def _impersonated(settings: _Settings, options: dict[str, Any]) -> dict[str, Any]:
+def _impersonated(settings: StoreSettings, options: dict[str, Any]) -> dict[str, Any]:
     """The options with the service account that the credentials impersonate, if any."""
     if any(settings.any_below(name) for name in _BY_USER):
         raise IMPERSONATION_BY_USER.declined()

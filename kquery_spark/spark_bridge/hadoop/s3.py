@@ -10,12 +10,12 @@ from urllib.parse import urlparse
 
 from kquery_spark.sources.object_stores.s3 import S3Store
 from kquery_spark.spark_bridge.hadoop.object_store_features import (
-    HARMFUL_SETTING,
     NO_CREDENTIALS,
     OTHER_PROVIDER,
     PROXY_USER,
     ROLE_BY_KEYS,
 )
+from kquery_spark.spark_bridge.hadoop.settings import StoreSettings
 
 _PREFIX = "fs.s3a."
 S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
@@ -35,27 +35,18 @@ _ASSUMED_ROLES = frozenset(
 _DEFAULT_CHAIN = frozenset(
     {
         f"{_HADOOP}auth.IAMInstanceCredentialsProvider",
-        *(
-            f"{_SDK1}{name}"
-            for name in ("EnvironmentVariableCredentialsProvider", "InstanceProfileCredentialsProvider")
-        ),
-        *(
-            f"{_SDK1}{name}"
-            for name in ("DefaultAWSCredentialsProviderChain", "profile.ProfileCredentialsProvider")
-        ),
-        *(
-            f"{_SDK1}{name}"
-            for name in ("WebIdentityTokenCredentialsProvider", "EC2ContainerCredentialsProviderWrapper")
-        ),
-        *(
-            f"{_SDK2}{name}"
-            for name in ("EnvironmentVariableCredentialsProvider", "InstanceProfileCredentialsProvider")
-        ),
-        *(f"{_SDK2}{name}" for name in ("DefaultCredentialsProvider", "ProfileCredentialsProvider")),
-        *(
-            f"{_SDK2}{name}"
-            for name in ("WebIdentityTokenFileCredentialsProvider", "ContainerCredentialsProvider")
-        ),
+        f"{_SDK1}EnvironmentVariableCredentialsProvider",
+        f"{_SDK1}InstanceProfileCredentialsProvider",
+        f"{_SDK1}DefaultAWSCredentialsProviderChain",
+        f"{_SDK1}profile.ProfileCredentialsProvider",
+        f"{_SDK1}WebIdentityTokenCredentialsProvider",
+        f"{_SDK1}EC2ContainerCredentialsProviderWrapper",
+        f"{_SDK2}EnvironmentVariableCredentialsProvider",
+        f"{_SDK2}InstanceProfileCredentialsProvider",
+        f"{_SDK2}DefaultCredentialsProvider",
+        f"{_SDK2}ProfileCredentialsProvider",
+        f"{_SDK2}WebIdentityTokenFileCredentialsProvider",
+        f"{_SDK2}ContainerCredentialsProvider",
     }
 )
 # Settings with which Arrow would read other data than Hadoop, or none; each with the values for which it does not.
@@ -72,41 +63,13 @@ _HARMLESS = {
 
 def s3_store(configuration: Any, bucket: str) -> S3Store:
     """Return the options to connect to a bucket; raises Unsupported if Arrow cannot connect as Hadoop does."""
-    settings = _Settings(configuration, bucket)
-    for name, harmless in _HARMLESS.items():
-        if settings.text(name) not in harmless:
-            raise HARMFUL_SETTING.declined(
-                scheme="s3a", setting=f"{_PREFIX}{name}", value=settings.text(name)
-            )
+    settings = StoreSettings(configuration, (f"{_PREFIX}bucket.{bucket}.", ""), (_PREFIX, ""))
+    settings.check_harmless("s3a", _PREFIX, _HARMLESS)
     options = {**_endpoint(settings), **_proxy(settings), **_credentials(settings)}
     return S3Store(bucket, tuple(sorted(options.items())))
 
 
-class _Settings:
-    """Hadoop's settings of one bucket; ``fs.s3a.bucket.NAME.x`` overrides ``fs.s3a.x``."""
-
-    def __init__(self, configuration: Any, bucket: str) -> None:
-        self._configuration = configuration
-        self._bucket = bucket
-
-    def text(self, name: str) -> str:
-        """The value of a setting, empty if there is none."""
-        for prefix in (f"{_PREFIX}bucket.{self._bucket}.", _PREFIX):
-            value = self._configuration.getTrimmed(f"{prefix}{name}")
-            if value is not None:
-                return str(value)
-        return ""
-
-    def secret(self, name: str) -> str | None:
-        """The value of a secret, which may be in a credential store of Hadoop's."""
-        for prefix in (f"{_PREFIX}bucket.{self._bucket}.", _PREFIX):
-            characters = self._configuration.getPassword(f"{prefix}{name}")
-            if characters is not None:
-                return "".join(map(str, characters)).strip()
-        return None
-
-
-def _endpoint(settings: _Settings) -> dict[str, Any]:
+def _endpoint(settings: StoreSettings) -> dict[str, Any]:
     endpoint, region = settings.text("endpoint"), settings.text("endpoint.region")
     options: dict[str, Any] = {}
     if region:
@@ -127,7 +90,7 @@ def _is_aws(endpoint: str) -> bool:
     return host.startswith("s3.") and host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
 
 
-def _proxy(settings: _Settings) -> dict[str, Any]:
+def _proxy(settings: StoreSettings) -> dict[str, Any]:
     host = settings.text("proxy.host")
     if not host:
         return {}
@@ -138,7 +101,7 @@ def _proxy(settings: _Settings) -> dict[str, Any]:
     return {"proxy_options": f"{'https' if encrypted else 'http'}://{host}:{port}"}
 
 
-def _credentials(settings: _Settings) -> dict[str, Any]:
+def _credentials(settings: StoreSettings) -> dict[str, Any]:
     """The options for the credentials of the first provider that has any."""
     for provider in _providers(settings):
         if provider in _KEY_PROVIDERS:
@@ -156,7 +119,7 @@ def _credentials(settings: _Settings) -> dict[str, Any]:
     raise NO_CREDENTIALS.declined()
 
 
-def _providers(settings: _Settings) -> list[str]:
+def _providers(settings: StoreSettings) -> list[str]:
     given = settings.text("aws.credentials.provider").replace("\n", "").split(",")
     named = [name.strip() for name in given if name.strip()]
     return named or [
@@ -165,14 +128,14 @@ def _providers(settings: _Settings) -> list[str]:
     ]
 
 
-def _keys(settings: _Settings, needs_token: bool) -> dict[str, Any]:
+def _keys(settings: StoreSettings, needs_token: bool) -> dict[str, Any]:
     keys = {"access_key": settings.secret("access.key"), "secret_key": settings.secret("secret.key")}
     if needs_token:
         keys["session_token"] = settings.secret("session.token")
     return keys if all(keys.values()) else {}
 
 
-def _assumed_role(settings: _Settings) -> dict[str, Any]:
+def _assumed_role(settings: StoreSettings) -> dict[str, Any]:
     """The options for a role that is assumed with the credentials of AWS's default chain."""
     base = [
         name.strip() for name in settings.text("assumed.role.credentials.provider").split(",") if name.strip()
