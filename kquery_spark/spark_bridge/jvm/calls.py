@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge.jvm.functions import JvmFunctions
+from kquery_spark.spark_bridge.jvm.functions import JvmFunctions, cached_by_arguments
 
 T = TypeVar("T")
 _MAX_REMEMBERED = 1000
@@ -41,17 +41,10 @@ class Jvm(JvmFunctions):
 
     def java_list(self, strings: Sequence[str]) -> Any:
         """A ``java.util.List`` of strings. It is cached by value, so callers must not change it."""
-        key = ("list", *strings)
-        array_list = self._functions.get(key)
-        if array_list is None:
-            array_list = self.new("java.util.ArrayList")
-            for text in strings:
-                array_list.add(text)
-            self._functions[key] = array_list
-        return array_list
+        return self.cached(("list", *strings), lambda: self.list_of_objects(strings))
 
     def list_of_objects(self, objects: Iterable[Any]) -> Any:
-        """Create a ``java.util.ArrayList`` of JVM objects. It is not cached, so it does not keep them alive."""
+        """Create a ``java.util.ArrayList`` of JVM objects or strings. It is not cached, so it does not keep them alive."""
         array_list = self.new("java.util.ArrayList")
         for item in objects:
             array_list.add(item)
@@ -70,14 +63,14 @@ class Jvm(JvmFunctions):
 
     def java_dict(self, strings: Mapping[str, str]) -> Any:
         """A ``java.util.Map`` of strings. It is cached by value, so callers must not change it."""
-        key = ("dict", *strings.items())
-        hash_map = self._functions.get(key)
-        if hash_map is None:
+
+        def make() -> Any:
             hash_map = self.new("java.util.HashMap")
             for name, text in strings.items():
                 hash_map.put(name, text)
-            self._functions[key] = hash_map
-        return hash_map
+            return hash_map
+
+        return self.cached(("dict", *strings.items()), make)
 
     def is_local(self) -> bool:
         """Return whether Spark's tasks run in this JVM."""
@@ -86,7 +79,7 @@ class Jvm(JvmFunctions):
 
     def time_zone(self) -> str:
         """The name of this JVM's default time zone, which may differ from the session's."""
-        return str(self.static_call("java.util.TimeZone", "getDefault").getID())
+        return str(self.call("java.util.TimeZone", "getDefault").getID())
 
     def data_type(self, spark: Any) -> Any:
         """The DataType object for a ``DataType.jsonValue``; recent ones are cached."""
@@ -100,13 +93,12 @@ class Jvm(JvmFunctions):
 
     def row_value(self, position: int, spark: Any) -> Any:
         """``row => row.get(position, dataType)`` of an InternalRow as a Scala function; spark: as for ``data_type``."""
-        key = ("value", position, json.dumps(spark))
-        function = self._functions.get(key)
-        if function is None:
+
+        def make() -> Any:
             get = self.handle(_ROW, "get", "int", "org.apache.spark.sql.types.DataType")
-            bound = self.bind(self.bind(get, 2, self.data_type(spark)), 1, position)
-            function = self._functions[key] = self.function(bound)
-        return function
+            return self.function(self.bind(self.bind(get, 2, self.data_type(spark)), 1, position))
+
+        return self.cached(("value", position, json.dumps(spark)), make)
 
     def column_strings(self, rows: Any, position: int, spark: Any) -> list[str | None]:
         """``toString`` of one column of InternalRows in an ``IndexedSeq``, None for NULL; spark: as for ``data_type``."""
@@ -116,14 +108,10 @@ class Jvm(JvmFunctions):
         nulls = self.strings(self.map_sequence(rows, self.row_is_null(position)))
         return [None if null == "true" else text for null, text in zip(nulls, strings, strict=True)]
 
+    @cached_by_arguments
     def row_is_null(self, position: int) -> Any:
         """``row => row.isNullAt(position)`` of an InternalRow as a Scala function."""
-        key = ("null", position)
-        function = self._functions.get(key)
-        if function is None:
-            handle = self.bind(self.handle(_ROW, "isNullAt", "int"), 1, position)
-            function = self._functions[key] = self.function(handle)
-        return function
+        return self.function(self.bind(self.handle(_ROW, "isNullAt", "int"), 1, position))
 
     def cached_value(self, key: Any, variant: str, make: Callable[[], T]) -> T:
         """The value of ``make``, cached for JVM objects that equal ``key``; the JVM's map has weak keys."""
@@ -197,13 +185,7 @@ class Jvm(JvmFunctions):
 
     def map_strings(self, strings: tuple[str, ...], function: Any) -> list[str]:
         """The results of a Scala function for constant strings, which are sent to the JVM only once."""
-        key = ("strings", strings)
-        sequence = self._functions.get(key)
-        if sequence is None:
-            array = self._gateway.new_array(self._object, len(strings))
-            for i, text in enumerate(strings):
-                array[i] = text
-            sequence = self._functions[key] = self._gateway.jvm.scala.Predef.wrapRefArray(array)
+        sequence = self.cached(("strings", strings), lambda: self.wrapped(*strings))
         return self.strings(self.map_sequence(sequence, function), len(strings))
 
     def java_map(self, scala_map: Any) -> dict[str, str]:
@@ -230,27 +212,20 @@ class Jvm(JvmFunctions):
         builder = self._builder_of(cls, method, *arguments).apply(owner)
         return "".join(_slices(builder, _SLICE_CODE_UNITS, start))
 
+    @cached_by_arguments
     def _beginning_of(self, cls: str, method: str, *arguments: str) -> Any:
         """A Scala function that returns the first slice of ``x.method(arguments)``."""
-        key = ("beginning", cls, method, *arguments)
-        function = self._functions.get(key)
-        if function is None:
-            left = self.handle("org.apache.commons.lang3.StringUtils", "left", "java.lang.String", "int")
-            cut = self.bind(left, 1, _SLICE_CODE_UNITS)
-            function = self._functions[key] = self.function(
-                self.then(self._call(cls, method, *arguments), cut)
-            )
-        return function
+        left = self.handle("org.apache.commons.lang3.StringUtils", "left", "java.lang.String", "int")
+        cut = self.bind(left, 1, _SLICE_CODE_UNITS)
+        return self.function(self.then(self._call(cls, method, *arguments), cut))
 
+    @cached_by_arguments
     def _builder_of(self, cls: str, method: str, *arguments: str) -> Any:
         """``x => new StringBuilder(x.method(arguments))``: py4j would turn a string into Python's at once."""
-        key = ("text", cls, method, *arguments)
-        function = self._functions.get(key)
-        if function is None:
-            make = self.cls("java.lang.StringBuilder").getConstructor(self._class_array("java.lang.String"))
-            handle = self.then(self._call(cls, method, *arguments), self._lookup.unreflectConstructor(make))
-            function = self._functions[key] = self.function(handle)
-        return function
+        make = self.cls("java.lang.StringBuilder").getConstructor(self._class_array("java.lang.String"))
+        return self.function(
+            self.then(self._call(cls, method, *arguments), self._lookup.unreflectConstructor(make))
+        )
 
     def _call(self, cls: str, method: str, *arguments: str) -> Any:
         """The method handle ``x => x.method(arguments)``; the arguments are constant strings."""

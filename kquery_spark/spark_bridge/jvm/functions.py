@@ -9,10 +9,22 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from kquery_spark.cached_property import cached_property
 from kquery_spark.spark_bridge.jvm.scala import ScalaApi, scala_api
+
+M = TypeVar("M", bound=Callable[..., Any])
+
+
+def cached_by_arguments(method: M) -> M:
+    """Cache the results of a method of ``JvmFunctions`` by its (positional, hashable) arguments."""
+
+    @functools.wraps(method)
+    def cached(self: JvmFunctions, *arguments: Any) -> Any:
+        return self.cached((method.__name__, *arguments), lambda: method(self, *arguments))
+
+    return cast(M, cached)
 
 
 class JvmFunctions:
@@ -31,39 +43,33 @@ class JvmFunctions:
         self._class = self._java.lang.Class
         self._lookup = self._handles.publicLookup()
         self._loader = self._java.lang.Thread.currentThread().getContextClassLoader()
-        self._classes: dict[str, Any] = {}
         self._functions: dict[tuple[Any, ...], Any] = {}
 
     def cls(self, name: str) -> Any:
         """The ``java.lang.Class`` with this name."""
         if name == "int":
             return self._java.lang.Integer.TYPE
-        java_class = self._classes.get(name)
-        if java_class is None:
-            java_class = self._class.forName(name, True, self._loader)
-            self._classes[name] = java_class
-        return java_class
+        return self.cached(("class", name), lambda: self._class.forName(name, True, self._loader))
 
+    def cached(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """The value of ``make``, which is called only once for each key."""
+        value = self._functions.get(key)
+        if value is None:
+            value = self._functions[key] = make()
+        return value
+
+    @cached_by_arguments
     def handle(self, cls: str, name: str, *parameters: str) -> Any:
         """The method handle of a public method; the receiver is its first argument."""
-        key = ("handle", cls, name, *parameters)
-        method_handle = self._functions.get(key)
-        if method_handle is None:
-            method = self.cls(cls).getMethod(name, self._class_array(*parameters))
-            method_handle = self._functions[key] = self._lookup.unreflect(method)
-        return method_handle
+        return self._lookup.unreflect(self.cls(cls).getMethod(name, self._class_array(*parameters)))
 
+    @cached_by_arguments
     def private_function(self, cls: str, name: str, *steps: tuple[Any, ...]) -> Any:
         """``x => x.name()`` for a private method, as a Scala function.
 
         steps: further steps on the result, in the form of ``steps``.
         """
-        key = ("private", cls, name, *steps)
-        function = self._functions.get(key)
-        if function is None:
-            handle = functools.reduce(self._and_then, steps, self._private_handle(cls, name))
-            function = self._functions[key] = self.function(handle)
-        return function
+        return self.function(functools.reduce(self._and_then, steps, self._private_handle(cls, name)))
 
     def _private_handle(self, cls: str, name: str) -> Any:
         method = self.cls(cls).getDeclaredMethod(name, self._class_array())
@@ -73,10 +79,6 @@ class JvmFunctions:
     def has_private_method(self, cls: str, name: str) -> bool:
         """Like ``has_method``, but for the methods that the class itself declares, public or not."""
         return self._is_found(("has private", cls, name), lambda: self._private_handle(cls, name))
-
-    def singleton(self, cls: str) -> Any:
-        """The singleton of a Scala object, whose class name ends in ``$``."""
-        return self._owner(cls)
 
     def function(self, handle: Any) -> Any:
         """A method handle of one argument as a ``scala.Function1``."""
@@ -89,9 +91,7 @@ class JvmFunctions:
 
     def bind(self, handle: Any, position: int, value: Any) -> Any:
         """A method handle in which one argument is bound to a constant."""
-        values = self._gateway.new_array(self._object, 1)
-        values[0] = value
-        return self._handles.insertArguments(handle, position, values)
+        return self._handles.insertArguments(handle, position, self._array(self._object, value))
 
     def then(self, first: Any, second: Any) -> Any:
         """The method handle that applies ``second`` to the result of ``first``."""
@@ -104,12 +104,11 @@ class JvmFunctions:
         A step consists of a class, one of its methods, and a class and value for each parameter. If a static method takes
         the result of the previous step, that parameter has a class only.
         """
-        function = self._functions.get(("steps", key))
-        if function is None:
-            first, *others = steps
-            handle = functools.reduce(self._and_then, others, self._step(*first))
-            function = self._functions["steps", key] = self.function(handle)
-        return function
+        first, *others = steps
+        return self.cached(
+            ("steps", key),
+            lambda: self.function(functools.reduce(self._and_then, others, self._step(*first))),
+        )
 
     def _and_then(self, handle: Any, step: tuple[Any, ...]) -> Any:
         return self.then(handle, self._step(*step))
@@ -120,26 +119,23 @@ class JvmFunctions:
             handle = self.bind(handle, 1, value)
         return handle
 
+    @cached_by_arguments
     def tuple_of_three(self, cls: str, *names: tuple[str, ...]) -> Any:
         """``x => (x.a, x.b, x.c)`` as a Scala function; each is named as in ``getter``."""
-        key = ("triple", cls, *names)
-        function = self._functions.get(key)
-        if function is None:
-            anything = "java.lang.Object"
-            make = self.cls("scala.Tuple3").getConstructor(self._class_array(anything, anything, anything))
-            parts = self._gateway.new_array(self._owner("java.lang.invoke.MethodHandle"), 3)
-            for i, chain in enumerate(names):
-                part = self._chain(cls, *chain)
-                parts[i] = part.asType(part.type().changeReturnType(self.cls(anything)))
-            handle = self._handles.filterArguments(self._lookup.unreflectConstructor(make), 0, parts)
-            accepts = handle.type().dropParameterTypes(1, 3)
-            places = self._gateway.new_array(
-                self._gateway.jvm.int, 3
-            )  # all 0: the single argument is used three times
-            function = self._functions[key] = self.function(
-                self._handles.permuteArguments(handle, accepts, places)
-            )
-        return function
+        anything = "java.lang.Object"
+        make = self.cls("scala.Tuple3").getConstructor(self._class_array(anything, anything, anything))
+        handles = (self._chain(cls, *chain) for chain in names)
+        parts = (part.asType(part.type().changeReturnType(self.cls(anything))) for part in handles)
+        handle = self._handles.filterArguments(
+            self._lookup.unreflectConstructor(make),
+            0,
+            self._array(self.owner("java.lang.invoke.MethodHandle"), *parts),
+        )
+        accepts = handle.type().dropParameterTypes(1, 3)
+        places = self._gateway.new_array(
+            self._gateway.jvm.int, 3
+        )  # all 0: each part gets the single argument
+        return self.function(self._handles.permuteArguments(handle, accepts, places))
 
     def has_method(self, cls: str, name: str) -> bool:
         """Return whether a class has a public method without arguments; cached, because a miss costs an exception."""
@@ -155,13 +151,10 @@ class JvmFunctions:
                 self._functions[key] = True
         return bool(self._functions[key])
 
+    @cached_by_arguments
     def getter(self, cls: str, *names: str) -> Any:
         """``x => x.name`` as a Scala function; further methods, given as ``"class name"``, are called on the result."""
-        key = ("get", cls, *names)
-        function = self._functions.get(key)
-        if function is None:
-            function = self._functions[key] = self.function(self._chain(cls, *names))
-        return function
+        return self.function(self._chain(cls, *names))
 
     def _chain(self, cls: str, name: str, *further: str) -> Any:
         """The handle of a method without arguments, followed by further methods, given as ``"class name"``."""
@@ -171,76 +164,50 @@ class JvmFunctions:
             handle = self.then(handle, self.handle(owner, method))
         return handle
 
+    @cached_by_arguments
     def static_function(self, cls: str, method: str, parameter: str) -> Any:
         """``x => cls.method(x)`` of a static method as a Scala function."""
-        key = ("static function", cls, method)
-        function = self._functions.get(key)
-        if function is None:
-            function = self._functions[key] = self.function(self.handle(cls, method, parameter))
-        return function
+        return self.function(self.handle(cls, method, parameter))
 
+    @cached_by_arguments
     def is_instance(self, cls: str) -> Any:
         """``x => x.isInstanceOf[cls]`` as a Scala function."""
-        key = ("is", cls)
-        function = self._functions.get(key)
-        if function is None:
-            test = self.handle("java.lang.Class", "isInstance", "java.lang.Object")
-            function = self._functions[key] = self.function(self.bind(test, 0, self.cls(cls)))
-        return function
+        return self.function(self._instance_test(cls))
 
+    def _instance_test(self, cls: str) -> Any:
+        return self.bind(self.handle("java.lang.Class", "isInstance", "java.lang.Object"), 0, self.cls(cls))
+
+    @cached_by_arguments
     def identity(self) -> Any:
         """``x => x`` as a Scala function."""
-        function = self._functions.get(("identity",))
-        if function is None:
-            function = self._functions["identity",] = self.function(
-                self._handles.identity(self.cls("java.lang.Object"))
-            )
-        return function
+        return self.function(self._handles.identity(self.cls("java.lang.Object")))
 
     def mapper(self, cls: str, method: str, function: Any) -> Any:
         """``x => x.method(function)`` as a Scala function, cached with ``function``."""
-        key = ("mapper", cls, method, function._get_object_id())
-        mapper = self._functions.get(key)
-        if mapper is None:
-            handle = self.bind(self.handle(cls, method, "scala.Function1"), 1, function)
-            mapper = self._functions[key] = self.function(handle)
-        return mapper
+        return self.cached(
+            ("mapper", cls, method, function._get_object_id()),
+            lambda: self.function(self.bind(self.handle(cls, method, "scala.Function1"), 1, function)),
+        )
 
+    @cached_by_arguments
     def static(self, cls: str, method: str) -> Any:
         """The result of a static method without parameters, called once and cached."""
-        key = ("static", cls, method)
-        value = self._functions.get(key)
-        if value is None:
-            value = self._functions[key] = self.static_call(cls, method)
-        return value
-
-    def static_call(self, cls: str, method: str) -> Any:
-        """The result of a static method without parameters, called now."""
         return self.call(cls, method)
 
     def call(self, cls: str, method: str, *arguments: Any) -> Any:
         """Call a static method or a method of a Scala object; the method is looked up once."""
-        key = ("member", cls, method)
-        member = self._functions.get(key)
-        if member is None:
-            member = self._functions[key] = getattr(self._owner(cls), method)
+        member = self.cached(("member", cls, method), lambda: getattr(self.owner(cls), method))
         return member(*arguments)
 
     def new(self, cls: str, *arguments: Any) -> Any:
         """Create an object of a class; the class is looked up once."""
-        return self._owner(cls)(*arguments)
+        return self.owner(cls)(*arguments)
 
-    def _owner(self, cls: str) -> Any:
+    @cached_by_arguments
+    def owner(self, cls: str) -> Any:
         """py4j's object for a class, or for the singleton of a Scala object, whose class name ends in ``$``."""
-        owner = self._functions.get(("owner", cls))
-        if owner is None:
-            owner = self._gateway.jvm
-            for part in cls.split("."):
-                owner = getattr(owner, part)
-            if cls.endswith("$"):
-                owner = getattr(owner, "MODULE$")
-            self._functions["owner", cls] = owner
-        return owner
+        owner = functools.reduce(getattr, cls.split("."), self._gateway.jvm)
+        return getattr(owner, "MODULE$") if cls.endswith("$") else owner
 
     def none(self) -> Any:
         """Scala's ``None``."""
@@ -250,34 +217,25 @@ class JvmFunctions:
         """Scala's ``Some`` of a number or of a JVM object."""
         return self.new("scala.Some", value)
 
+    @cached_by_arguments
     def replacer(self, cls: str, owner: str, method: str, replacement: str, seed: int) -> Any:
         """``{ case x: cls => new replacement(x.method, seed); case x => x }`` as a ``scala.PartialFunction``."""
-        key = ("replacer", cls, owner, method, replacement, seed)
-        partial_function = self._functions.get(key)
-        if partial_function is None:
-            handle = self.handle(owner, method)
-            parameters = self._gateway.new_array(self._class, 2)
-            parameters[0], parameters[1] = handle.type().returnType(), self._java.lang.Long.TYPE
-            make = self._lookup.unreflectConstructor(self.cls(replacement).getConstructor(parameters))
-            anything = self._handles.identity(self.cls("java.lang.Object"))
-            handle = self.then(handle, self.bind(make, 1, seed)).asType(anything.type())
-            test = self.bind(
-                self.handle("java.lang.Class", "isInstance", "java.lang.Object"), 0, self.cls(cls)
-            )
-            guarded = self._handles.guardWithTest(test, handle, anything)
-            function = self.function(guarded)
-            partial_function = self._functions[key] = self.call(
-                "scala.PartialFunction$", self.scala.partial_function, function
-            )
-        return partial_function
+        handle = self.handle(owner, method)
+        parameters = self._array(self._class, handle.type().returnType(), self._java.lang.Long.TYPE)
+        make = self._lookup.unreflectConstructor(self.cls(replacement).getConstructor(parameters))
+        anything = self._handles.identity(self.cls("java.lang.Object"))
+        handle = self.then(handle, self.bind(make, 1, seed)).asType(anything.type())
+        guarded = self._handles.guardWithTest(self._instance_test(cls), handle, anything)
+        return self.call("scala.PartialFunction$", self.scala.partial_function, self.function(guarded))
 
+    @cached_by_arguments
     def empty(self) -> Any:
         """An empty Scala ``Seq``."""
-        sequence = self._functions.get(("empty",))
-        if sequence is None:
-            array = self._gateway.new_array(self._object, 0)
-            sequence = self._functions["empty",] = self._gateway.jvm.scala.Predef.wrapRefArray(array).toList()
-        return sequence
+        return self.wrapped().toList()
+
+    def wrapped(self, *values: Any) -> Any:
+        """A mutable Scala sequence of objects or strings."""
+        return self._gateway.jvm.scala.Predef.wrapRefArray(self._array(self._object, *values))
 
     @cached_property
     def scala(self) -> ScalaApi:
@@ -297,17 +255,21 @@ class JvmFunctions:
 
     def string_method(self, owner: Any, cls: str, method: str, second: str | None = None) -> Any:
         """``text => owner.method(text)``, or ``owner.method(text, second)``, as a Scala function, cached with its owner."""
-        key = ("caller", owner._get_object_id(), method, second)
-        function = self._functions.get(key)
-        if function is None:
+
+        def make() -> Any:
             handle = self.handle(cls, method, *["java.lang.String"] * (1 if second is None else 2))
             if second is not None:
                 handle = self.bind(handle, 2, second)
-            function = self._functions[key] = self.function(self.bind(handle, 0, owner))
-        return function
+            return self.function(self.bind(handle, 0, owner))
+
+        return self.cached(("caller", owner._get_object_id(), method, second), make)
 
     def _class_array(self, *names: str) -> Any:
-        classes = self._gateway.new_array(self._class, len(names))
-        for i, name in enumerate(names):
-            classes[i] = self.cls(name)
-        return classes
+        return self._array(self._class, *map(self.cls, names))
+
+    def _array(self, component: Any, *values: Any) -> Any:
+        """A Java array of these values."""
+        array = self._gateway.new_array(component, len(values))
+        for i, value in enumerate(values):
+            array[i] = value
+        return array

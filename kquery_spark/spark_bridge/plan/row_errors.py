@@ -18,13 +18,12 @@ class RowErrors:
     """Evaluates the expressions of an optimized ``SELECT`` for the rows that it reads."""
 
     def __init__(self, spark: SparkSession, plan: Any) -> None:
-        self._gateway = get_bridge(spark).gateway
-        expressions = self._gateway.jvm.org.apache.spark.sql.catalyst.expressions
+        self._jvm = get_bridge(spark).jvm
+        expressions = get_bridge(spark).gateway.jvm.org.apache.spark.sql.catalyst.expressions
         package = getattr(getattr(expressions, "package$"), "MODULE$")
         # each lookup of a class by name is a py4j call
         self._projection = expressions.InterpretedMutableProjection
         self._bind = expressions.BindReferences.bindReference
-        self._wrap = self._gateway.jvm.scala.Predef.genericWrapArray
         self._calls = plan.projectList()
         self._columns: dict[int, Any] = {}
         output = plan.child().output()
@@ -63,11 +62,8 @@ class RowErrors:
 
     def _evaluate(self, columns: Sequence[int]) -> None:
         """Evaluate a projection of these columns for all rows, in one JVM call."""
-        bound = self._gateway.new_array(self._gateway.jvm.java.lang.Object, len(columns))
-        for position, column in enumerate(columns):
-            bound[position] = self._bound(column)
-        projection = self._projection(self._wrap(bound).toIndexedSeq())
-        self._wrap(self._rows).foreach(projection)
+        bound = self._jvm.wrapped(*map(self._bound, columns))
+        self._jvm.list_of(self._rows).foreach(self._projection(bound.toIndexedSeq()))
 
     def _bound(self, column: int) -> Any:
         if column not in self._columns:

@@ -178,6 +178,6 @@ class CatalogSnapshot:
 def _runs_statements(bridge: Bridge) -> bool:
     """Return whether any query or command of this JVM is running now."""
     try:
-        return not bridge.jvm.static_call(_EXECUTIONS, "executionIdToQueryExecution").isEmpty()
+        return not bridge.jvm.call(_EXECUTIONS, "executionIdToQueryExecution").isEmpty()
     except Exception:  # a py4j error: this Spark has no such method
         return True

@@ -161,19 +161,9 @@ class Bridge:
         rows = self.jvm.call(self.api.dataset, "ofRows", self.spark._jsparkSession, plan)
         return ClassicDataFrame(rows, self.spark)
 
-    def _objects(self, count: int) -> Any:
-        return self.gateway.new_array(self.gateway.jvm.java.lang.Object, count)
-
-    def _sequence(self, array: Any) -> Any:
-        return self.gateway.jvm.scala.Predef.wrapRefArray(array).toIndexedSeq()
-
     def columns(self, plan: Any, positions: Sequence[int]) -> Any:
         """Return a Catalyst plan that projects some output columns of another plan."""
-        output = plan.output()
-        array = self._objects(len(positions))
-        for i, position in enumerate(positions):
-            array[i] = output.apply(position)
-        names = self._sequence(array)
+        names = self.jvm.wrapped(*map(plan.output().apply, positions)).toIndexedSeq()
         return self.gateway.jvm.org.apache.spark.sql.catalyst.plans.logical.Project(names, plan)
 
     def replaced(self, root: Any, replacements: Mapping[tuple[int, ...], DataFrame]) -> Any:
@@ -193,11 +183,8 @@ class Bridge:
         if not below:
             return node
         children = node.children()
-        count = children.size()
-        array = self._objects(count)
-        for i in range(count):
-            array[i] = self._replace(children.apply(i), (*at, i), replacements)
-        return node.withNewChildren(self._sequence(array))
+        replaced = (self._replace(children.apply(i), (*at, i), replacements) for i in range(children.size()))
+        return node.withNewChildren(self.jvm.wrapped(*replaced).toIndexedSeq())
 
 
 def session_identity(spark: SparkSession) -> str:

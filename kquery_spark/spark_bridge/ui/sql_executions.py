@@ -74,7 +74,7 @@ class SqlExecutions:
 
     def __init__(self, context: SparkContext, jvm: Jvm) -> None:
         self._jvm = jvm
-        self._owner = jvm.singleton(_EXECUTIONS)
+        self._owner = jvm.owner(_EXECUTIONS)
         self._next_id = jvm.private_function(_EXECUTIONS, "nextExecutionId")
         bus: Any = context._jsc.sc().listenerBus()
         post = jvm.bind(jvm.handle("org.apache.spark.scheduler.LiveListenerBus", "post", _EVENT), 0, bus)

@@ -246,7 +246,7 @@ def slow(spark, statement):
             failed.append(error)
 
     thread = threading.Thread(target=run, daemon=True)
-    running = get_bridge(spark).jvm.static_call(catalog_snapshot._EXECUTIONS, "executionIdToQueryExecution")
+    running = get_bridge(spark).jvm.call(catalog_snapshot._EXECUTIONS, "executionIdToQueryExecution")
     thread.start()
     deadline = time.monotonic() + 60
     while running.isEmpty() and time.monotonic() < deadline:
