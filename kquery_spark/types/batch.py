@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import BatchTooLarge
-from kquery_spark.types import names as t
 from kquery_spark.types.sizes import is_too_large
-from kquery_spark.types.vector import Data, Int64s, Vector, decode, fill, from_arrow, to_spark, widen
+from kquery_spark.types.vector import Int64s, Vector, decode, fill, from_arrow, to_spark, widen
 
 Result = TypeVar("Result")
 
@@ -204,6 +203,3 @@ def from_vectors(schema: pa.Schema, vectors: Sequence[Vector], num_rows: int) ->
 def string_dictionary(array: pa.Array) -> pa.Array:
     """A string column as a dictionary, whichever form it has."""
     return array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-
-
-__all__ = ["Batch", "Data", "concat", "concat_arrays", "from_vectors", "string_dictionary", "t"]

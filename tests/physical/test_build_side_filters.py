@@ -9,9 +9,9 @@ from kquery_spark.expr import Call, Column, Expr, Literal, Named
 from kquery_spark.logical.join import JoinKey, JoinKind
 from kquery_spark.physical.dynamic_filters.runtime_filter import MatchFilter, RuntimeFilter
 from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
+from kquery_spark.physical.joins.build_side import BuildSide
 from kquery_spark.physical.joins.join_table import JoinTable
 from kquery_spark.physical.operators import JoinExec, PhysicalPlan, ProjectionExec, ScanExec, TaskContext
-from kquery_spark.physical.operators.join import BuildSide
 from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector

@@ -15,6 +15,7 @@ from kquery_spark.expr import Call, Column, Expr, Literal, Named
 from kquery_spark.logical.join import JoinKey, JoinKind
 from kquery_spark.physical.dynamic_filters.runtime_filter import MatchFilter
 from kquery_spark.physical.joins import column_matches
+from kquery_spark.physical.joins.build_side import BuildSide
 from kquery_spark.physical.joins.join_table import JoinTable
 from kquery_spark.physical.operators import (
     AggregateExec,
@@ -25,7 +26,6 @@ from kquery_spark.physical.operators import (
     ScanExec,
     TaskContext,
 )
-from kquery_spark.physical.operators.join import BuildSide
 from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector

@@ -351,6 +351,3 @@ def _int_timestamp(vector: Vector, context: CallContext) -> Data:
     scaled = np.clip(seconds, -limit, limit) * 1_000_000
     scaled = np.where(seconds > limit, INT64_MAX, np.where(seconds < -limit, -(2**63), scaled))
     return packed(scaled, context.dtype, mask)
-
-
-__all__ = ["day_number", "packed", "parse_date", "parse_timestamp", "whole_seconds", "zone_offset"]

@@ -21,7 +21,7 @@ from kquery_spark.physical.grouping.key_values import as_integers
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import string_dictionary
 from kquery_spark.types.units import INT64_MAX
-from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, narrow, slots, validity, widen
+from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, narrow, slots, validity
 
 _SAMPLE_ROWS = 4096
 _MIN_COMPILED_ROWS = 4096
@@ -361,17 +361,3 @@ def _from_order(vector: Vector, best: Int64s, mask: npt.NDArray[np.bool_] | None
     if t.has_long_counts(dtype):
         return array.view(dtype)
     return array.cast(dtype)
-
-
-__all__ = [
-    "count_valid",
-    "extreme",
-    "float_order",
-    "floats",
-    "has_negative_zero",
-    "ordered_integers",
-    "sum_decimal",
-    "sum_float",
-    "sum_int64",
-    "widen",
-]

@@ -1,6 +1,8 @@
 """Physical operators: each pulls batches from its children and yields batches."""
 
-from kquery_spark.physical.operators.aggregate import AggregateExec, Phase
+from kquery_spark.physical.aggregates.phase import Phase
+from kquery_spark.physical.joins.build_side import BuildSide
+from kquery_spark.physical.operators.aggregate import AggregateExec
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.cogroup_python import CogroupPythonExec
 from kquery_spark.physical.operators.eval_python import EvalPythonExec
@@ -10,7 +12,7 @@ from kquery_spark.physical.operators.filter import FilterExec
 from kquery_spark.physical.operators.generate import GenerateExec
 from kquery_spark.physical.operators.group_python import GroupPythonExec
 from kquery_spark.physical.operators.grouping_sets import GroupingSetsExec
-from kquery_spark.physical.operators.join import BuildSide, JoinExec
+from kquery_spark.physical.operators.join import JoinExec
 from kquery_spark.physical.operators.limit import LimitExec
 from kquery_spark.physical.operators.map_python import MapPythonExec
 from kquery_spark.physical.operators.projection import ProjectionExec

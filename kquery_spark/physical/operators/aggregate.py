@@ -138,6 +138,3 @@ class AggregateExec(UnaryExec):
         order = ", in order" if self.in_order else ""
         calls = ", ".join(map(str, self.aggregates))
         return f"AggregateExec: {self.phase}{order}, groupExpr=[{keys}], aggregateExpr=[{calls}]"
-
-
-__all__ = ["AggregateExec", "Phase"]

@@ -292,6 +292,3 @@ class JoinExec(BinaryExec):
         if self.condition is not None:
             parts.append(f"condition={self.condition}")
         return f"JoinExec: {', '.join(parts)}"
-
-
-__all__ = ["BuildSide", "JoinExec"]

@@ -2,7 +2,7 @@
 
 from kquery_spark.physical.windows.functions import Windowed
 from kquery_spark.physical.windows.group_limit import GroupLimit
-from kquery_spark.physical.windows.segments import Segments, arrange, window_keys
+from kquery_spark.physical.windows.segments import arrange, window_keys
 from kquery_spark.physical.windows.streamed import StreamedPartition, streamable
 
-__all__ = ["GroupLimit", "Segments", "StreamedPartition", "Windowed", "arrange", "streamable", "window_keys"]
+__all__ = ["GroupLimit", "StreamedPartition", "Windowed", "arrange", "streamable", "window_keys"]

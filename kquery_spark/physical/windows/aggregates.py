@@ -236,6 +236,3 @@ def _range_by_range(
         done.append(_finish(accumulate, states, context_of(call, stop - start)))
         reserve_rows(sum(one.nbytes for one in done))
     return Vector(call.dtype, concat_arrays(call.dtype, done))
-
-
-__all__ = ["accumulator_of", "context_of", "finished", "framed", "framed_states", "whole_partition"]

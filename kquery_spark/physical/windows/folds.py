@@ -124,6 +124,3 @@ class Fold:
 def _repeated(states: States, n: int) -> States:
     index = pa.array(np.zeros(n, np.int64))
     return [Vector(v.dtype, v.data.take(index)) for v in states]
-
-
-__all__ = ["Fold", "as_aggregate"]

@@ -305,6 +305,3 @@ def _frame_margins(calls: Sequence[WindowCall]) -> tuple[int, int]:
     """Return the numbers of rows before and after a piece that its frames can reach."""
     offsets = [o for c in calls for o in _offsets(c)]
     return max([0, *(-o for o in offsets)]), max([0, *offsets])
-
-
-__all__ = ["StreamedPartition", "streamable"]

@@ -322,6 +322,3 @@ def _regular_lines(block: bytes, starts: Positions, ends: Positions, odd: Bools)
     last = np.concatenate([breaks - 1, [len(starts) - 1]])
     runs = [block[starts[a] : ends[b]] for a, b in zip(first, last, strict=True)]
     return b"\n".join([*runs, b""])
-
-
-__all__ = ["MAX_WHOLE_BYTES", "TextColumns", "count_rows", "text_columns", "tokenized"]

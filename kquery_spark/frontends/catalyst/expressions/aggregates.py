@@ -30,8 +30,10 @@ def _pivot(node: CatalystNode, translate: Translator, sink: AggregateSink) -> Ex
     if node["mode"] != "Complete" or aggregate_filter(node) is not None or node["isDistinct"]:
         raise Unsupported("a PIVOT in phases, of filtered or of distinct rows is not supported")
     translate.check_fields(function, "pivotColumnValues", *IGNORED_FIELDS)
-    inner = translate.arguments if translate.arguments is not None else translate
-    pivot, value = inner(function.child("pivotColumn")), inner(function.child("valueColumn"))
+    pivot, value = (
+        translate.inner(function.child("pivotColumn")),
+        translate.inner(function.child("valueColumn")),
+    )
     if t.is_fractional(pivot.dtype):
         raise Unsupported("a PIVOT by floating-point values is not supported")
     pivot_values = translate.facts.constants(function, "pivotColumnValues", pivot.dtype)
@@ -50,13 +52,12 @@ def aggregate_call(node: CatalystNode, translate: Translator) -> AggregateCall:
     """The aggregate call of an AggregateExpression; its arguments are over the aggregate's input."""
     if node["mode"] != "Complete":
         raise Unsupported(f"a {node['mode']} aggregate is not supported")
-    inner = translate.arguments if translate.arguments is not None else translate
-    aggregate_parts = aggregated(node.child("aggregateFunction"), inner)
+    aggregate_parts = aggregated(node.child("aggregateFunction"), translate.inner)
     condition = aggregate_filter(node)
     return AggregateCall.of(
         aggregate_parts.entry.name,
         *aggregate_parts.args,
         distinct=bool(node["isDistinct"]) and not aggregate_parts.entry.duplicate_free,
-        condition=None if condition is None else inner(condition),
+        condition=None if condition is None else translate.inner(condition),
         mode=aggregate_parts.mode,
     )

@@ -1,12 +1,11 @@
-"""CASE, IF and COALESCE."""
+"""CASE and IF."""
 
 from __future__ import annotations
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.expr import Call, Case, Expr
+from kquery_spark.expr import Case, Expr
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.frontends.catalyst.scope import same_type
-from kquery_spark.functions.registry import for_catalyst
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, case_parts
 from kquery_spark.types import names as t
 
@@ -24,18 +23,6 @@ def if_(node: CatalystNode, translate: Translator) -> Expr:
     """IF(condition, a, b)."""
     condition, yes, no = (translate(node.child(f)) for f in ("predicate", "trueValue", "falseValue"))
     return _case(Case(((condition, yes),), no))
-
-
-@EXPRESSIONS.handles("Coalesce", family="conditional")
-def coalesce(node: CatalystNode, translate: Translator) -> Expr:
-    """COALESCE(a, b, ...)."""
-    function = for_catalyst("Coalesce")
-    if function is not None:
-        return translate.call(function, node)
-    args = [translate(child) for child in node.children]
-    if len(args) == 1:
-        return args[0]
-    return _case(Case(tuple((Call.of("isnotnull", a), a) for a in args[:-1]), args[-1]))
 
 
 def _case(case: Case) -> Case:

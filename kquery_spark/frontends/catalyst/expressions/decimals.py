@@ -29,7 +29,7 @@ def _sum_of_digits(child: CatalystNode, target: pa.DataType, translate: Translat
     if child.cls == "AggregateExpression" and translate.aggregates is not None:
         call = aggregate_call(child, translate)
         if child.children[0].cls == "Sum" and child.children[0].children[0].cls == "UnscaledValue":
-            inner = _arguments(translate)(child.children[0].children[0].children[0])
+            inner = translate.inner(child.children[0].children[0].children[0])
             whole = AggregateCall.of(
                 "sum", inner, distinct=call.distinct, condition=call.condition, mode=call.mode
             )
@@ -38,7 +38,3 @@ def _sum_of_digits(child: CatalystNode, target: pa.DataType, translate: Translat
         column = translate.windows.sum_of_unscaled_values(child)
         return column if column is not None and column.dtype == target else None
     return None
-
-
-def _arguments(translate: Translator) -> Translator:
-    return translate.arguments if translate.arguments is not None else translate

@@ -66,6 +66,3 @@ def month_count(interval: Expr) -> Expr:
     if isinstance(interval, Literal):
         return Literal(interval.value, t.INT)
     return Call.of("interval_total_months", interval)
-
-
-__all__ = ["add_months", "cast_of_months", "month_count"]

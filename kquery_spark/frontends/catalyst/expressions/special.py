@@ -74,8 +74,7 @@ def element_at(node: CatalystNode, translate: Translator) -> Expr:
     """ELEMENT_AT; also SPLIT_PART, which returns an empty string for a part that does not exist."""
     instead = node.fields.get("defaultValueOutOfBound")
     if not instead:
-        entry = function("element_at")
-        return translate.call(entry, node)
+        return translate.call(function("element_at"), node)
     array, number = node.children[:2]
     # The JSON repeats the tree of the default, which is not a child.
     empty = type(instead) is list and len(instead) == 1 and instead[0].get("value") == ""

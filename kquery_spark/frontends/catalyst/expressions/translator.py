@@ -22,8 +22,6 @@ from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 from kquery_spark.spark_bridge.session.settings import PRECISION_LOSS_SETTING
 from kquery_spark.types import names as t
 
-MODES = {"ANSI": EvalMode.ANSI, "TRY": EvalMode.TRY, "LEGACY": EvalMode.LEGACY}
-
 # Fields that are not arguments. A function with another such field must have a handler of its own.
 _MODE_FIELDS = ("evalMode", "evalContext")
 _FLAG_FIELDS = ("failOnError", "ansiEnabled")
@@ -51,6 +49,7 @@ class AggregateSink(Protocol):
 
     def python_column(self, node: CatalystNode) -> Column:
         """The column for the value of an AggregateExpression of a Python function."""
+        raise Unsupported("a Python aggregate function together with other aggregates is not supported")
 
 
 class WindowSink(Protocol):
@@ -61,6 +60,7 @@ class WindowSink(Protocol):
 
     def sum_of_unscaled_values(self, node: CatalystNode) -> Column | None:
         """The column of the decimal sum if a WindowExpression adds up unscaled values; otherwise None."""
+        return None
 
 
 class Translator:
@@ -94,6 +94,11 @@ class Translator:
         self.changed = changed or {}
         self.last_key_wins = last_key_wins
         self.variables: dict[int, Column] = {}
+
+    @property
+    def inner(self) -> Translator:
+        """The translator of the arguments of aggregates."""
+        return self if self.arguments is None else self.arguments
 
     def __call__(self, node: CatalystNode) -> Expr:
         """Translate an expression, which must not be a variant; raises Unsupported with the fallback reason."""
@@ -184,7 +189,7 @@ class Translator:
 
     def eval_mode(self, node: CatalystNode) -> EvalMode:
         """The evaluation mode, which the JSON does not contain."""
-        return MODES[self.facts.eval_mode(node)]
+        return EvalMode[self.facts.eval_mode(node)]
 
     def _check_precision(self, node: CatalystNode, function: Function, args: Sequence[Expr]) -> None:
         """Raise Unsupported if a decimal result has an unexpected type, because a setting had another value at planning."""

@@ -52,10 +52,6 @@ class _Calls(AggregateSink):
         self.named.append(Named(call, name))
         return self.named[-1].column
 
-    @override
-    def python_column(self, node: CatalystNode) -> Column:
-        raise Unsupported("a Python aggregate function together with other aggregates is not supported")
-
 
 @PLANS.handles("Aggregate", family="aggregates")
 def aggregate(node: CatalystNode, context: Context) -> PlanScope:

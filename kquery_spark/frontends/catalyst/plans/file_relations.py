@@ -19,7 +19,7 @@ from kquery_spark.frontends.catalyst.plans.hidden_columns import (
     is_metadata,
     with_metadata,
 )
-from kquery_spark.frontends.catalyst.plans.leaf_scopes import leaf_scope
+from kquery_spark.frontends.catalyst.plans.leaf_scopes import leaf_scope, read_relation
 from kquery_spark.frontends.catalyst.plans.partition_pruning import prune_partitions
 from kquery_spark.frontends.catalyst.plans.remote_files import check_remote_files
 from kquery_spark.frontends.catalyst.scope import PlanScope
@@ -42,7 +42,7 @@ from kquery_spark.spark_bridge.relations.cached_rows import (
     CACHE_OF_OTHER_FORMAT,
     CACHE_OF_REMOTE_FILES,
 )
-from kquery_spark.spark_bridge.relations.leaves import CACHE, CachedFiles, OtherRelation
+from kquery_spark.spark_bridge.relations.leaves import CACHE, CachedFiles
 from kquery_spark.spark_bridge.session.settings import (
     BUCKETING_SETTING,
     IGNORE_CORRUPT_FILES,
@@ -58,12 +58,7 @@ _FILE_OPTIONS = tuple(_IGNORED_FILES)
 @PLANS.handles("LogicalRelation", family="leaves", partly="files of formats that the engine reads")
 def logical_relation(node: CatalystNode, context: Context) -> PlanScope:
     """Import a table of files; its columns get names that are unique in the query."""
-    relation = context.relations.read(node)
-    if not isinstance(relation, FileRelation):
-        raise Unsupported(
-            relation.reason if isinstance(relation, OtherRelation) else f"{node.cls} is not supported"
-        )
-    relation = prune_partitions(relation, node, context)
+    relation = prune_partitions(read_relation(node, context, FileRelation), node, context)
     hidden = hidden_columns(node, relation, context)
     if hidden:
         relation = context.relations.with_file_columns(relation, context.settings.whole_file_bytes)
@@ -85,11 +80,7 @@ def logical_relation(node: CatalystNode, context: Context) -> PlanScope:
 @PLANS.handles(CACHE, family="leaves", partly="rows of files, as docs/sources.md says")
 def in_memory_relation(node: CatalystNode, context: Context) -> PlanScope:
     """Import rows in Spark's cache, which are read again from their files."""
-    cached = context.relations.read(node)
-    if not isinstance(cached, CachedFiles):
-        raise Unsupported(
-            cached.reason if isinstance(cached, OtherRelation) else f"{node.cls} is not supported"
-        )
+    cached = read_relation(node, context, CachedFiles)
     relation = cached.relation
     strictest = format_named(relation.format).settings.strictest
     if strictest is None:

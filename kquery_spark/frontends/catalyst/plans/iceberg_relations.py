@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
-from kquery_spark.frontends.catalyst.plans.leaf_scopes import columns_read, leaf_scope
+from kquery_spark.frontends.catalyst.plans.leaf_scopes import columns_read, leaf_scope, read_relation
 from kquery_spark.frontends.catalyst.plans.remote_files import check_remote_files
 from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import Scan
@@ -16,15 +16,13 @@ from kquery_spark.sources.iceberg.source import FILE_FORMAT, data_file, iceberg_
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 from kquery_spark.spark_bridge.relations.iceberg import IcebergScan
-from kquery_spark.spark_bridge.relations.leaves import V2_SCAN, OtherRelation
+from kquery_spark.spark_bridge.relations.leaves import V2_SCAN
 
 
 @PLANS.handles(V2_SCAN, family="leaves", partly="Iceberg tables, as docs/sources.md says")
 def iceberg_relation(node: CatalystNode, context: Context) -> PlanScope:
     """The rows of an Iceberg table's snapshot."""
-    scan = context.relations.read(node)
-    if not isinstance(scan, IcebergScan):
-        raise Unsupported(scan.reason if isinstance(scan, OtherRelation) else f"{node.cls} is not supported")
+    scan = read_relation(node, context, IcebergScan)
     source = context.sources.setdefault(scan, lambda: _iceberg_source(node, scan, context))
     return leaf_scope(
         Scan(scan.table.rsplit(".", 1)[-1] or "iceberg", source), columns_read(node, context), context

@@ -6,14 +6,14 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
-from kquery_spark.frontends.catalyst.plans.leaf_scopes import columns_read, leaf_scope
+from kquery_spark.frontends.catalyst.plans.leaf_scopes import columns_read, leaf_scope, read_relation
 from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import Scan
 from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.plan.spark_types import arrow_type
-from kquery_spark.spark_bridge.relations.leaves import LocalRows, OtherRelation, RangeRelation
+from kquery_spark.spark_bridge.relations.leaves import LocalRows, RangeRelation
 
 # Every task and the query's plan contain these rows, so their number is limited.
 _MAX_INLINE_VALUES = 20_000
@@ -27,11 +27,7 @@ def local_relation(node: CatalystNode, context: Context) -> PlanScope:
     """Literal rows (``VALUES``), reduced to the columns that are read."""
     attributes = node.trees("output")
     positions = [i for i, attribute in enumerate(attributes) if context.required(node, attribute)]
-    relation = context.relations.read(node)
-    if not isinstance(relation, LocalRows):
-        raise Unsupported(
-            relation.reason if isinstance(relation, OtherRelation) else "streams are not supported"
-        )
+    relation = read_relation(node, context, LocalRows)
     if relation.count * max(1, len(positions)) > _MAX_INLINE_VALUES:
         raise Unsupported(f"inline tables of {relation.count:,} rows are not supported")
     read_attributes = [attributes[i] for i in positions]
@@ -54,11 +50,7 @@ def local_relation(node: CatalystNode, context: Context) -> PlanScope:
 @PLANS.handles("Range", family="leaves")
 def range_(node: CatalystNode, context: Context) -> PlanScope:
     """``spark.range``: numbers that each task generates."""
-    relation = context.relations.read(node)
-    if not isinstance(relation, RangeRelation):
-        raise Unsupported(
-            relation.reason if isinstance(relation, OtherRelation) else "streams are not supported"
-        )
+    relation = read_relation(node, context, RangeRelation)
     if max(abs(relation.end - relation.start), abs(relation.step)) >= _MAX_RANGE_WIDTH:
         raise Unsupported("a range that is wider than 62 bits is not supported")
     (attribute,) = node.trees("output")

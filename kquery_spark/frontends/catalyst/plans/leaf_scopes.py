@@ -5,12 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TypeVar
 
+from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.plans.context import Context
 from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import LogicalPlan, Projection, Scan
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.relations.leaves import OtherRelation
+
+R = TypeVar("R")
+
+
+def read_relation(node: CatalystNode, context: Context, kind: type[R]) -> R:
+    """Read a leaf's relation; raises Unsupported with the reason if it is not of this kind."""
+    relation = context.relations.read(node)
+    if isinstance(relation, OtherRelation):
+        raise Unsupported(relation.reason)
+    if not isinstance(relation, kind):
+        raise Unsupported(f"{node.cls} is not supported")
+    return relation
 
 
 def columns_read(node: CatalystNode, context: Context) -> list[tuple[int, str]]:

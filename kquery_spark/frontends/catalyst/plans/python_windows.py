@@ -68,10 +68,6 @@ class _PythonWindows(WindowSink):
         self.frames.append(window_frame(frame, self._calls.translate, self._order))
         return self._calls.column(function, self.alias)
 
-    @override
-    def sum_of_unscaled_values(self, node: CatalystNode) -> None:
-        return None
-
 
 def _with_bounds(call: PythonCall, frame: Frame, bounded: tuple[Frame, ...]) -> PythonCall:
     """Convert the argument offsets of a call to the layout of the input columns, and put the bounds of its frame first.

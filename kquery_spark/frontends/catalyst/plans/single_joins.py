@@ -21,7 +21,10 @@ def single_join(left: PlanScope, right: PlanScope, keys: Sequence[JoinKey], cont
     for key in keys:
         check_key(key.right.dtype)
         named_keys.append(Named(key.right, context.names.fresh("key")))
-    firsts = {name: _first(right, name, context) for name in right.names()}
+    firsts = {
+        name: Named(AggregateCall.of("first", right.plan.column(name)), context.names.fresh(name))
+        for name in right.names()
+    }
     count = Named(AggregateCall.of("count"), context.names.fresh("rows"))
     groups = Aggregate(right.plan, tuple(named_keys), (*firsts.values(), count))
     by_group = tuple(
@@ -31,7 +34,3 @@ def single_join(left: PlanScope, right: PlanScope, keys: Sequence[JoinKey], cont
     checked = Filter(joined, Call.of("at_most_one_row", joined.column(count.name)))
     output = ((expr_id, firsts[name].name) for expr_id, name in right.output)
     return PlanScope(checked, (*left.output, *output))
-
-
-def _first(right: PlanScope, name: str, context: Context) -> Named:
-    return Named(AggregateCall.of("first", right.plan.column(name)), context.names.fresh(name))

@@ -58,9 +58,7 @@ class _Calls(WindowSink):
 
     @override
     def column(self, node: CatalystNode) -> Column:
-        call = _call(node, self._translate, self._order)
-        self.named.append(Named(call, self._context.names.fresh(self.alias)))
-        return self.named[-1].column
+        return self._add(_call(node, self._translate, self._order))
 
     @override
     def sum_of_unscaled_values(self, node: CatalystNode) -> Column | None:
@@ -74,8 +72,10 @@ class _Calls(WindowSink):
         value = self._translate(digits.children[0])
         only = aggregate_filter(function)
         condition = None if only is None else self._translate(only)
-        whole = WindowCall.of("sum", value, frame=call.frame, mode=call.mode, condition=condition)
-        self.named.append(Named(whole, self._context.names.fresh(self.alias)))
+        return self._add(WindowCall.of("sum", value, frame=call.frame, mode=call.mode, condition=condition))
+
+    def _add(self, call: WindowCall) -> Column:
+        self.named.append(Named(call, self._context.names.fresh(self.alias)))
         return self.named[-1].column
 
 

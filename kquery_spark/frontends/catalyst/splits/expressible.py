@@ -9,14 +9,12 @@ from kquery_spark.expr import AggregateCall, Column, Expr, Named
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
+from kquery_spark.frontends.catalyst.plans.projections import REDUNDANT
 from kquery_spark.frontends.catalyst.versions import changed_calls, declined_classes
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 from kquery_spark.spark_bridge.session.settings import SessionSettings
-
-# Filters that Spark adds itself, and that the engine omits.
-_REDUNDANT = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
 
 
 class _AnyAggregate(AggregateSink):
@@ -25,10 +23,6 @@ class _AnyAggregate(AggregateSink):
     @override
     def column(self, call: AggregateCall) -> Column:
         return Named(call, "aggregated").column
-
-    @override
-    def python_column(self, node: CatalystNode) -> Column:
-        raise Unsupported("a Python aggregate function is not an expression of the engine's")
 
 
 class Expressible:
@@ -46,7 +40,7 @@ class Expressible:
 
     def is_infallible(self, expression: CatalystNode) -> bool:
         """Return whether the engine can evaluate the expression for any row without raising an error."""
-        if expression.cls in _REDUNDANT:
+        if expression.cls in REDUNDANT:
             return True
         expr = None if _is_decided_later(expression) else self._translated(expression)
         return expr is not None and not can_raise(expr)
@@ -85,6 +79,6 @@ def attributes(*expressions: CatalystNode) -> list[CatalystNode]:
 
 def _is_decided_later(expression: CatalystNode) -> bool:
     """Return whether the answer is irrelevant, or depends on a subquery's plan and so is known only after the import."""
-    return expression.cls in _REDUNDANT or any(
+    return expression.cls in REDUNDANT or any(
         part.is_plan or part.cls == "ScalarSubquery" for part in expression.walk_all()
     )

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kquery_spark.errors import KQueryError, Unsupported
-
-# the modules that fill the table
-from kquery_spark.frontends.catalyst.splits import aggregates, filters, projections
+from kquery_spark.frontends.catalyst.splits import (  # noqa: F401  these modules fill the table
+    aggregates,
+    filters,
+    projections,
+)
 from kquery_spark.frontends.catalyst.splits.expressible import Expressible
 from kquery_spark.frontends.catalyst.splits.split import SPLITS
 from kquery_spark.spark_bridge.jvm.calls import Jvm
@@ -16,8 +18,6 @@ from kquery_spark.spark_bridge.plan.plan_builder import PlanBuilder
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.session.settings import SessionSettings
-
-__all__ = ["aggregates", "filters", "projections"]
 
 # Each round splits a node at most once. An Aggregate has two splits (its results, then its arguments), and the Projects
 # that these create have one more.

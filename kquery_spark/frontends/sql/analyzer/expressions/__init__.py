@@ -1,6 +1,6 @@
 """Translates expressions of the syntax tree to engine expressions, with a handler per node class."""
 
-from kquery_spark.frontends.sql.analyzer.expressions import (
+from kquery_spark.frontends.sql.analyzer.expressions import (  # noqa: F401  each module registers its handlers
     access,
     calls,
     composed_calls,
@@ -13,20 +13,6 @@ from kquery_spark.frontends.sql.analyzer.expressions import (
     record_strings,
     subqueries,
 )
-from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 
-__all__ = [
-    "EXPRESSIONS",
-    "ExpressionAnalyzer",
-    "access",
-    "calls",
-    "composed_calls",
-    "conditional",
-    "grouping",
-    "literals",
-    "names",
-    "operators",
-    "predicates",
-    "record_strings",
-    "subqueries",
-]
+__all__ = ["ExpressionAnalyzer"]
