@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.kernels.text import layout
+from kquery_spark.kernels.text import is_ascii, layout
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data
 
@@ -47,7 +47,7 @@ def is_valid(data: Data) -> bool:
         return is_valid(data.dictionary)
     if pa.types.is_nested(data.type):
         return all(map(is_valid, _children(data)))
-    if _is_ascii(data):
+    if is_ascii(data):
         return True
     try:
         data.validate(full=True)
@@ -131,15 +131,6 @@ def replace_malformed_columns(table: pa.Table) -> pa.Table:
 def strings_from_bytes(values: Sequence[bytes | None]) -> pa.Array:
     """Build a string array from bytes that need not be valid UTF-8."""
     return pa.array(values, t.BINARY).cast(t.STRING, safe=False)
-
-
-def _is_ascii(strings: pa.Array) -> bool:
-    count, data = len(strings), strings.buffers()[2]
-    if not count or data is None:
-        return True
-    bounds = np.frombuffer(strings.buffers()[1], np.int32, count + 1, 4 * strings.offset)
-    part = np.frombuffer(data, np.uint8)[bounds[0] : bounds[-1]]
-    return len(part) == 0 or int(part.max()) < 128
 
 
 def _is_valid_utf8(value: bytes) -> bool:

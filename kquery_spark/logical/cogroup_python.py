@@ -77,10 +77,6 @@ class CogroupPython(BinaryPlan):
         return columns_of(*self.left_side.expressions), columns_of(*self.right_side.expressions)
 
     @override
-    def trace_to_input(self, expr: Expr) -> None:
-        return None
-
-    @override
     def estimated_rows(self, input_rows: Sequence[float]) -> float:
         return sum(input_rows)
 

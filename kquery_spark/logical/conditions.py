@@ -21,7 +21,7 @@ def split_condition(
     keys: list[JoinKey] = []
     residual: list[Expr] = []
     for term in conjuncts(condition):
-        key = _as_key(term, left, right)
+        key = as_key(term, left, right)
         if key is None:
             residual.append(term)
         elif key not in keys:
@@ -29,7 +29,7 @@ def split_condition(
     return keys, residual
 
 
-def _as_key(term: Expr, left: set[str], right: set[str]) -> JoinKey | None:
+def as_key(term: Expr, left: set[str], right: set[str]) -> JoinKey | None:
     """Return the term as a key whose left part reads only the left side; None if it is not such an equality."""
     if not (isinstance(term, Call) and term.entry.operator.equality):
         return None

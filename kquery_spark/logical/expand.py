@@ -69,11 +69,6 @@ class Expand(UnaryPlan):
         return (columns_of(*self.expressions),)
 
     @override
-    def trace_to_input(self, expr: Expr) -> None:
-        """None, because the value of a column depends on the projection that made the row."""
-        return None
-
-    @override
     def label(self) -> str:
         rows = "; ".join(", ".join(map(str, p)) for p in self.projections)
         return f"Expand: [{', '.join(self.names)}] = {rows}"

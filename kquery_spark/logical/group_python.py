@@ -54,10 +54,6 @@ class GroupPython(UnaryPlan):
         return (columns_of(*self.expressions),)
 
     @override
-    def trace_to_input(self, expr: Expr) -> None:
-        return None
-
-    @override
     def estimated_rows(self, input_rows: Sequence[float]) -> float:
         return max(1.0, input_rows[0] / _ROWS_PER_GROUP) if self.aggregates else input_rows[0]
 

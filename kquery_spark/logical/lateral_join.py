@@ -65,10 +65,5 @@ class LateralJoin(UnaryPlan):
         return replace(self, query=query)
 
     @override
-    def trace_to_input(self, expr: Expr) -> None:
-        """None, because the query can repeat a row and computes columns of its own."""
-        return None
-
-    @override
     def label(self) -> str:
         return f"LateralJoin: {self.kind} {self.query}"

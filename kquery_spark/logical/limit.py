@@ -9,6 +9,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import PlanError
+from kquery_spark.expr import Expr
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 
@@ -28,6 +29,10 @@ class Limit(UnaryPlan):
     def validate(self) -> None:
         if (self.count is not None and self.count < 0) or self.offset < 0:
             raise PlanError("LIMIT and OFFSET must not be negative")
+
+    @override
+    def trace_to_input(self, expr: Expr) -> tuple[LogicalPlan, Expr] | None:
+        return self.child, expr
 
     @override
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:

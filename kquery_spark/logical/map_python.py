@@ -42,9 +42,5 @@ class MapPython(UnaryPlan):
         return (columns_of(*self.args),)
 
     @override
-    def trace_to_input(self, expr: Expr) -> None:
-        return None
-
-    @override
     def label(self) -> str:
         return f"MapPython: {self.calls}"

@@ -111,8 +111,11 @@ class LogicalPlan:
         """Return an input and an expression over it that has the same values as ``expr`` over the output.
 
         For ``#b`` above ``Projection: #a AS b``, it returns the projection's child and ``#a``. It returns None if the node
-        computes a column that the expression reads, or if the expression reads columns of several inputs.
+        computes a column that the expression reads, or if the expression reads columns of several inputs. Only nodes that
+        carry the columns of their inputs have a default.
         """
+        if not self.carries_columns:
+            return None
         names = columns_of(expr)
         return next(((c, expr) for c in self.children if names <= c.column_names), None)
 

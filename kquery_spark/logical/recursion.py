@@ -13,7 +13,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr import Expr, walk
+from kquery_spark.expr import walk
 from kquery_spark.logical.plan import LogicalPlan, walk_plan
 from kquery_spark.logical.subqueries import Subquery
 
@@ -86,11 +86,6 @@ class Recursion(LogicalPlan):
     @override
     def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
         return replace(self, anchor=children[0], step=children[1])
-
-    @override
-    def trace_to_input(self, expr: Expr) -> None:
-        """None, because rows come from the anchor and from the step."""
-        return None
 
     @override
     def estimated_rows(self, input_rows: Sequence[float]) -> float:

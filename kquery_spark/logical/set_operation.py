@@ -67,11 +67,6 @@ class SetOperation(BinaryPlan):
         return predicate, substitute(predicate, {left: self.right.column(right) for left, right in pairs})
 
     @override
-    def trace_to_input(self, expr: Expr) -> None:
-        """None, because the rows of both sides decide which rows are in the output."""
-        return None
-
-    @override
     def is_duplicate_insensitive(self, duplicates_are_irrelevant: bool) -> tuple[bool, ...]:
         return not self.all, not self.all
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from typing_extensions import override
 
+from kquery_spark.expr import Expr
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 
@@ -20,6 +21,10 @@ class SingleRow(UnaryPlan):
     @override
     def derive_schema(self) -> pa.Schema:
         return self.child.schema
+
+    @override
+    def trace_to_input(self, expr: Expr) -> tuple[LogicalPlan, Expr] | None:
+        return self.child, expr
 
     @override
     def estimated_rows(self, input_rows: Sequence[float]) -> float:

@@ -61,11 +61,6 @@ class Union(LogicalPlan):
         return tuple(substitute(predicate, input_columns) for input_columns in columns)
 
     @override
-    def trace_to_input(self, expr: Expr) -> None:
-        """None, because rows come from every input."""
-        return None
-
-    @override
     def is_order_sensitive(self, order_matters: bool) -> bool:
         return order_matters
 

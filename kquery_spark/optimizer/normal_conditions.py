@@ -13,14 +13,9 @@ from __future__ import annotations
 from kquery_spark.expr import Call, Expr, InList, Literal, transform
 from kquery_spark.expr.properties import can_raise, chain, conjunction, conjuncts, is_deterministic
 from kquery_spark.functions.sql_form import Logic
-from kquery_spark.logical import Filter, Join, LogicalPlan, Projection, transform_plan
+from kquery_spark.logical import Filter, Join, LogicalPlan, Projection
 from kquery_spark.logical.plan import rewrite_expressions
 from kquery_spark.types import names as t
-
-
-def with_normal_conditions(plan: LogicalPlan) -> LogicalPlan:
-    """Return the plan with its conditions in normal form."""
-    return transform_plan(plan, _normalize_node)
 
 
 def normal_condition(condition: Expr) -> Expr:
@@ -28,7 +23,8 @@ def normal_condition(condition: Expr) -> Expr:
     return transform(condition, _simplify)
 
 
-def _normalize_node(node: LogicalPlan) -> LogicalPlan:
+def normalize_node(node: LogicalPlan) -> LogicalPlan:
+    """Return a node with its conditions in normal form; a Filter that is always true becomes its child."""
     if not isinstance(node, Filter | Join | Projection):
         return node
     changed = rewrite_expressions(node, normal_condition)

@@ -23,7 +23,6 @@ OUTSIDE = sorted(path for path in PACKAGE.rglob("*.py") if NOT_CHECKED.isdisjoin
 #: Collections of words that are names of functions by chance.
 ALLOWED = {
     "frontends/dataframe/builder.py": "kinds of joins: left and right",
-    "planner/lowering/__init__.py": "modules: aggregate and window",
     "spark_bridge/plan/internal_values.py": "names of types: array and map",
     "spark_bridge/ui/sql_executions.py": "kinds of metrics: sum and size",
 }

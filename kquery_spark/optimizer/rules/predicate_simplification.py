@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kquery_spark.logical import LogicalPlan
-from kquery_spark.optimizer.normal_conditions import with_normal_conditions
+from kquery_spark.logical import LogicalPlan, transform_plan
+from kquery_spark.optimizer.normal_conditions import normalize_node
 
 
 def predicate_simplification(plan: LogicalPlan) -> LogicalPlan:
@@ -13,4 +13,4 @@ def predicate_simplification(plan: LogicalPlan) -> LogicalPlan:
     column into an IN, and removes filters that are always true. Terms that can raise stay where they are. Decorrelation
     uses the same normal form; see ``normal_conditions``.
     """
-    return with_normal_conditions(plan)
+    return transform_plan(plan, normalize_node)

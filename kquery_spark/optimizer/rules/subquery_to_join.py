@@ -55,7 +55,7 @@ from kquery_spark.logical.subqueries import Exists, InSubquery, ScalarSubquery, 
 from kquery_spark.optimizer.decorrelation import bind_outer, is_correlated, pull_up, with_disjoint_names
 from kquery_spark.optimizer.empty_input import value_over_no_rows
 from kquery_spark.optimizer.lateral_joins import plain_join
-from kquery_spark.optimizer.normal_conditions import with_normal_conditions
+from kquery_spark.optimizer.rules.predicate_simplification import predicate_simplification
 from kquery_spark.types import names as t
 
 
@@ -294,7 +294,7 @@ class _SubqueryJoins:
 
 def _rewrite_query(expr: Subquery) -> LogicalPlan:
     """Replace the nested subqueries of a subquery's plan, and rewrite its conditions in normal form for decorrelation."""
-    return _rewrite(with_normal_conditions(expr.plan))
+    return _rewrite(predicate_simplification(expr.plan))
 
 
 def _select_columns(plan: LogicalPlan, first: Sequence[str], needed: set[str]) -> LogicalPlan:

@@ -12,6 +12,3 @@ from kquery_spark.planner.lowering import (  # noqa: F401  each module registers
     union,
     window,
 )
-from kquery_spark.planner.lowering.registry import lowering_of, lowers
-
-__all__ = ["lowering_of", "lowers"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.expr import Call, Column, Expr, columns_of
+from kquery_spark.expr import Call, Column, Expr
 from kquery_spark.expr.properties import conjunction
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import conjunct_nodes
@@ -14,6 +14,7 @@ from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.functions.sql_form import Logic
 from kquery_spark.logical import Join, JoinKind
+from kquery_spark.logical.conditions import as_key
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
@@ -85,28 +86,12 @@ def _columns_of_both_sides(left: PlanScope, right: PlanScope) -> dict[int, Colum
 
 
 def _key(term: Expr, sides: tuple[set[str], set[str]]) -> JoinKey | None:
-    """Convert an equality to a join key; None unless each operand reads one side only, and both read different sides."""
-    if not isinstance(term, Call) or not term.entry.operator.equality:
-        return None
-    a, b = term.args
-    if a.dtype != b.dtype:
-        return None
-    reads_a, reads_b = columns_of(a), columns_of(b)
-    if not reads_a or not reads_b:
-        return None
-    null_safe = term.logic is Logic.EQUAL_NULL_SAFE
-    if null_safe and a.dtype == t.NULL:
+    """Convert an equality of the two sides to a join key; None for other conditions."""
+    key = as_key(term, *sides)
+    if key is not None and key.null_safe and key.left.dtype == t.NULL:
         # the equality may be true, but such keys never match in Spark's hash and merge joins
         raise Unsupported("a join by <=> of void columns is not supported")
-    if _are_within(sides, reads_a, reads_b):
-        return JoinKey(a, b, null_safe)
-    if _are_within(sides, reads_b, reads_a):
-        return JoinKey(b, a, null_safe)
-    return None
-
-
-def _are_within(sides: tuple[set[str], set[str]], left: set[str], right: set[str]) -> bool:
-    return left <= sides[0] and right <= sides[1]
+    return key
 
 
 def _null_aware(terms: list[Expr], sides: tuple[set[str], set[str]]) -> JoinKey | None:
