@@ -12,7 +12,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from kquery_spark.errors import PlanError
-from kquery_spark.functions.call_form import ONE_COLUMN, CallForm, Spellings, register_calls
+from kquery_spark.functions.call_form import ONE_COLUMN, CallForm, register_calls
 from kquery_spark.functions.registry import (
     NO_PARAMETERS,
     CatalystParameters,
@@ -54,7 +54,7 @@ class AggregateFunction:
     and the name of the entry that implements the class with that value.
     overload: a number of arguments, and the entry that implements calls with that number. loops: the compiled loops that it
     needs to be faster than Spark; until they are loaded, queries with it fall back.
-    calls: how calls are written in DataFrames and shown in column names. alias_calls: the aliases that differ.
+    calls: how calls are written in DataFrames and shown in column names.
     parameters: the required values of fields of the Catalyst class. changes: results that differ in earlier Spark releases.
     """
 
@@ -90,7 +90,6 @@ class AggregateFunction:
     overload: tuple[int, str] | None = None
     loops: CompiledLoops | None = None
     calls: CallForm = ONE_COLUMN
-    alias_calls: Spellings = ()
     parameters: CatalystParameters = NO_PARAMETERS
     changes: tuple[VersionChange, ...] = ()
 
@@ -109,7 +108,7 @@ _CATALYST: dict[str, str] = {}
 def register_aggregate(*entries: AggregateFunction) -> None:
     """Add entries; names are unique."""
     for entry in entries:
-        register_calls(entry.name, entry.aliases, entry.calls, entry.alias_calls)
+        register_calls(entry.name, entry.aliases, entry.calls, ())
         _NAMES.update(dict.fromkeys((entry.name, *entry.aliases), entry.name))
         _CATALYST.update(dict.fromkeys(entry.catalyst, entry.name))
         _AGGREGATES[entry.name] = entry

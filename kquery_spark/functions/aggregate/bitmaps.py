@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from kquery_spark.functions.aggregate_registry import AggregateFunction, register_aggregate
 from kquery_spark.functions.core.arguments import joint_mask, numbers
+from kquery_spark.functions.math.bits import ones_of_bytes
 from kquery_spark.functions.registry import CallContext, Function, JavaMethod, accept, cast_to, register
-from kquery_spark.kernels.text import Bytes, layout
+from kquery_spark.kernels.text import layout
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
 _BITS = 32_768
-_BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
 _OWNER = "BitmapExpressionUtils"
 
 
@@ -31,17 +31,12 @@ def _bit_position(args: Sequence[Vector], context: CallContext) -> Data:
     return pa.array(np.where(value > 0, value - 1, -value) % _BITS, mask=joint_mask(args, context.num_rows))
 
 
-def _bits_of_bytes(raw: Bytes) -> Bytes:
-    """The number of ones in each byte, with numpy's own function if it has one (since 2.0)."""
-    return np.bitwise_count(raw) if hasattr(np, "bitwise_count") else _BITS_OF_BYTE[raw]
-
-
 def _bit_count(args: Sequence[Vector], context: CallContext) -> Data:
     """The number of ones in each binary value, from cumulative counts: ones before its end minus ones before its start."""
     array = args[0].array(context.num_rows)
     offsets, raw = layout(array)
     counts = np.zeros(len(raw) + 1, np.int64)
-    np.cumsum(_bits_of_bytes(raw), out=counts[1:])
+    np.cumsum(ones_of_bytes(raw), out=counts[1:])
     return pa.array(counts[offsets[1:]] - counts[offsets[:-1]], mask=joint_mask(args, context.num_rows))
 
 

@@ -9,7 +9,7 @@ from enum import Enum
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.functions.call_form import ONE_COLUMN, UPPER, CallForm, Spellings, register_calls
+from kquery_spark.functions.call_form import ONE_COLUMN, UPPER, CallForm, register_calls
 from kquery_spark.functions.registry import TypeRule, first_argument_type, fixed
 from kquery_spark.types import names as t
 
@@ -27,7 +27,7 @@ class WindowFunction:
     """The entry of a window function.
 
     ordered: it needs ORDER BY. framed: it reads its frame (the others read the whole partition).
-    value: it returns one of the values of its argument. row: the row of the frame whose value it returns.
+    row: the row of the frame whose value it returns.
     nullable: whether the result can be NULL.
     aggregate: the aggregate function that SQL means by the name without a window.
     constant_argument: the index of the argument that must be a constant number.
@@ -35,7 +35,7 @@ class WindowFunction:
     offset_sign: 1 if it reads a later row at a distance, -1 for an earlier row, 0 for functions that do neither.
     counts_distinct_keys: it counts distinct sort keys (dense_rank), so that a group can have many rows with a small value.
     supports_group_limit: a filter on it needs the first rows of each group only (Catalyst's WindowGroupLimit).
-    calls: how calls are written in DataFrames and shown in column names. alias_calls: the aliases that differ.
+    calls: how calls are written in DataFrames and shown in column names.
     """
 
     name: str
@@ -44,10 +44,8 @@ class WindowFunction:
     arity: tuple[int, int] = (0, 0)
     ordered: bool = False
     framed: bool = False
-    value: bool = False
     row: FrameRow | None = None
     nullable: bool = False
-    aliases: tuple[str, ...] = ()
     aggregate: str = ""
     constant_argument: int | None = None
     frame_text: str = ""
@@ -55,7 +53,6 @@ class WindowFunction:
     counts_distinct_keys: bool = False
     offset_sign: int = 0
     calls: CallForm = ONE_COLUMN
-    alias_calls: Spellings = ()
 
     @property
     def is_frame_end(self) -> bool:
@@ -107,7 +104,6 @@ def _offset(name: str, catalyst: str, sign: int, bound: str) -> WindowFunction:
         (catalyst,),
         (1, 3),
         ordered=True,
-        value=True,
         nullable=True,
         constant_argument=1,
         offset_sign=sign,
@@ -122,7 +118,6 @@ def _frame_end(name: str, row: FrameRow, aggregate: str) -> WindowFunction:
         (),
         (1, 1),
         framed=True,
-        value=True,
         row=row,
         nullable=True,
         aggregate=aggregate,
@@ -146,16 +141,15 @@ _ENTRIES = (
         ("NthValue",),
         (2, 2),
         framed=True,
-        value=True,
         row=FrameRow.NTH,
         nullable=True,
         constant_argument=1,
     ),
 )
-_BY_NAME = {name: entry for entry in _ENTRIES for name in (entry.name, *entry.aliases)}
+_BY_NAME = {entry.name: entry for entry in _ENTRIES}
 _BY_CATALYST = {cls: entry for entry in _ENTRIES for cls in entry.catalyst}
 for _entry in _ENTRIES:
-    register_calls(_entry.name, _entry.aliases, _entry.calls, _entry.alias_calls)
+    register_calls(_entry.name, (), _entry.calls, ())
 
 
 def window_function(name: str) -> WindowFunction | None:

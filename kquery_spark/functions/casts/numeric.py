@@ -109,17 +109,10 @@ def _decimal_decimal(vector: Vector, context: CallContext) -> Data:
 @cast_rule("decimal", "fractional")
 def _decimal_float(vector: Vector, context: CallContext) -> Data:
     scale = vector.dtype.scale
-    if vector.is_narrow and dk.magnitude(vector.data) < 2**53 and scale <= 22:
+    if context.dtype == t.DOUBLE and vector.is_narrow and dk.magnitude(vector.data) < 2**53 and scale <= 22:
         # both the digits and the power of ten are exact doubles, so one division rounds once: the nearest double
-        doubles = pc.divide(vector.data.cast(t.DOUBLE), pa.scalar(float(10**scale)))
-        return doubles if context.dtype == t.DOUBLE else _nearest_float(vector, context)
-    if context.dtype == t.FLOAT:
-        return _nearest_float(vector, context)
-    return vector.plain().cast(t.STRING).cast(t.DOUBLE)
-
-
-def _nearest_float(vector: Vector, context: CallContext) -> Data:
-    return vector.plain().cast(t.STRING).cast(t.FLOAT)
+        return pc.divide(vector.data.cast(t.DOUBLE), pa.scalar(float(10**scale)))
+    return vector.plain().cast(t.STRING).cast(context.dtype)
 
 
 @cast_rule("decimal", "integral")

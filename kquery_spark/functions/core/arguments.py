@@ -20,6 +20,12 @@ def numbers(vector: Vector, length: int) -> Int64s:
     )
 
 
+def doubles(vector: Vector, length: int) -> npt.NDArray[np.float64]:
+    """Return the values of an argument of doubles, one per row; 1 for NULL."""
+    array = vector.array(length)
+    return np.asarray((array.fill_null(1.0) if array.null_count else array).to_numpy(zero_copy_only=False))
+
+
 def joint_mask(args: Sequence[Vector], length: int) -> Any:
     """Return a mask that is True for each row with a NULL argument; None if no argument has a NULL."""
     masks: list[Any] = [null_mask(a.array(length)) for a in args if a.null_count]

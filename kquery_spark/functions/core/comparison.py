@@ -82,28 +82,24 @@ def _any_nan(data: Data) -> bool:
     return bool(pc.any(pc.is_nan(data)).as_py())
 
 
-def _nan(data: Data) -> Data:
-    return pc.is_nan(data)
-
-
 def _equal(a: Data, b: Data) -> Data:
     result = pc.equal(a, b)
     if pa.types.is_floating(a.type) and _any_nan(a) and _any_nan(b):
-        result = pc.or_kleene(result, pc.and_(_nan(a), _nan(b)))
+        result = pc.or_kleene(result, pc.and_(pc.is_nan(a), pc.is_nan(b)))
     return result
 
 
 def _less(a: Data, b: Data) -> Data:
     result = pc.less(a, b)
     if pa.types.is_floating(a.type) and _any_nan(b):
-        result = pc.or_kleene(result, pc.and_(pc.invert(_nan(a)), _nan(b)))
+        result = pc.or_kleene(result, pc.and_(pc.invert(pc.is_nan(a)), pc.is_nan(b)))
     return result
 
 
 def _less_equal(a: Data, b: Data) -> Data:
     result = pc.less_equal(a, b)
     if pa.types.is_floating(a.type) and _any_nan(b):
-        result = pc.or_(result, pc.and_(_nan(b), pc.is_valid(a)))
+        result = pc.or_(result, pc.and_(pc.is_nan(b), pc.is_valid(a)))
     return result
 
 

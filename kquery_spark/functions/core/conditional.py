@@ -17,6 +17,7 @@ from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COL
 from kquery_spark.functions.core.comparison import coerce_comparison, compare
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
+    ANSI_RAISES,
     Branching,
     CallContext,
     EvalMode,
@@ -181,7 +182,7 @@ register(
         _nullif_type,
         arity=(2, 2),
         nullable=Nullability.OTHER_REASONS,
-        raises=frozenset({EvalMode.ANSI}),
+        raises=ANSI_RAISES,
         safe_for=lambda types, values: types[0] == types[1],
         encoded=True,
         evaluates=(0, 1),

@@ -14,6 +14,7 @@ from kquery_spark.functions.casts.temporal import packed
 from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.datetime.calendar_names import DAYS_SHORT, MONTHS_SHORT
 from kquery_spark.functions.datetime.date_fields import is_stamp, local
+from kquery_spark.functions.datetime.intervals import unscaled_digits
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     ANSI_RAISES,
@@ -128,7 +129,7 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
     mask = joint_mask(args, n)
     year, month, day, hour, minute = (numbers(a, n) for a in args[:5])
     seconds = (
-        _micros_of(args[5], n).astype(np.int32).astype(np.int64)
+        unscaled_digits(args[5], n).astype(np.int32).astype(np.int64)
     )  # Spark stores them in an int, which may overflow
     ok = (np.abs(year) <= _MAX_YEARS) & civil.is_valid(np.clip(year, -_MAX_YEARS, _MAX_YEARS), month, day)
     ok &= (hour >= 0) & (hour < 24) & (minute >= 0) & (minute < 60)
@@ -151,17 +152,6 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
     )
     moment = wall if context.dtype.tz is None else zones.to_instants(wall, context.tz)
     return packed(moment, context.dtype, mask)
-
-
-def _micros_of(vector: Vector, length: int) -> Int64s:
-    array = vector.array(length)
-    scaled = (
-        pa.array(array.cast(pa.decimal128(22, 6)), pa.decimal128(22, 6)) if array.type.scale != 6 else array
-    )
-    raw = np.frombuffer(scaled.buffers()[1], np.int64)[2 * scaled.offset : 2 * (scaled.offset + length) : 2]
-    if not scaled.null_count:
-        return np.asarray(raw)
-    return np.where(np.asarray(scaled.is_null().to_numpy(zero_copy_only=False)), 0, raw)
 
 
 # --- zones ----------------------------------------------------------------------------------------
@@ -248,7 +238,7 @@ register(
     Function(
         "make_timestamp",
         _make,
-        accept(t.timestamp("UTC"), t.INT, t.INT, t.INT, t.INT, t.INT, t.is_decimal),
+        accept(t.timestamp("UTC"), t.INT, t.INT, t.INT, t.INT, t.INT, t.decimal(16, 6)),
         catalyst=("MakeTimestamp",),
         parameters=CatalystParameters(ignored=("dataType",)),
         arity=(6, 6),

@@ -23,6 +23,7 @@ from kquery_spark.functions.datetime.calendar_names import (
     MONTHS_SHORT,
 )
 from kquery_spark.functions.datetime.date_fields import coerce_stamp, is_stamp, local
+from kquery_spark.functions.datetime.parsing import split_pattern
 from kquery_spark.functions.registry import (
     COLUMN,
     CallContext,
@@ -37,7 +38,6 @@ from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS, SECOND_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_PIECE = re.compile(r"'([^']+)'|([A-Za-z])\2*|([^A-Za-z'\[\]#{}]+)")
 # The largest value of each field of digits; the smallest is 0 or 1.
 _MOST = {"y": 9999, "Q": 4, "M": 12, "d": 31, "D": 366, "H": 23, "h": 12, "K": 11, "k": 24, "m": 59, "s": 59}
 _NAMES: dict[str, Sequence[str]] = {
@@ -50,20 +50,6 @@ _NAMES: dict[str, Sequence[str]] = {
     "a": HALVES_OF_DAY,
 }
 _MAX_FRACTION_DIGITS = 9
-
-
-def _pieces(pattern: str) -> list[str | bytes]:
-    """Split a pattern into fields (str) and literals (bytes); raises Unsupported for other patterns."""
-    pieces: list[str | bytes] = []
-    at = 0
-    while at < len(pattern):
-        match = _PIECE.match(pattern, at)
-        if match is None or not _is_known(match):
-            raise Unsupported(f"the date format {pattern!r} is not supported")
-        literal = match[1] or match[3]
-        pieces.append(literal.encode() if literal else match[0])
-        at = match.end()
-    return pieces
 
 
 def _is_known(piece: re.Match[str]) -> bool:
@@ -123,7 +109,8 @@ def _render(wall: Int64s, pattern: str, mask: Any) -> pa.Array:
     """Format all rows: fields of a fixed width are written as columns of bytes, the others are joined as strings."""
     moments = _Moments(wall, mask)
     columns = [
-        piece if isinstance(piece, bytes) else _column(piece, moments, mask) for piece in _pieces(pattern)
+        _column(field, moments, mask) if field else literal.encode()
+        for field, literal in split_pattern(pattern, _is_known)
     ]
     strings: list[pa.Array] = []
     for are_strings, neighbors in itertools.groupby(columns, lambda column: isinstance(column, pa.Array)):
@@ -171,7 +158,7 @@ def _check(values: Sequence[object]) -> None:
     if isinstance(values[1], str) and not values[1]:
         raise Unsupported("an empty date format is not supported")
     if isinstance(values[1], str):
-        _pieces(values[1])
+        split_pattern(values[1], _is_known)
 
 
 register(

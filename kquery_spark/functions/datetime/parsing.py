@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,6 +27,7 @@ from kquery_spark.functions.core.distinct import per_distinct
 from kquery_spark.functions.datetime.calendar_names import HALVES_OF_DAY, MONTHS, MONTHS_SHORT
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
+    ANSI_RAISES,
     COLUMN,
     CallContext,
     CatalystParameters,
@@ -65,19 +66,20 @@ _Hour = TypeVar("_Hour", int, Int64s)
 @functools.lru_cache(256)
 def _pieces(pattern: str) -> tuple[tuple[str, str], ...]:
     """Split a pattern into pairs (field, "") and ("", literal); raises Unsupported for other patterns."""
-    pieces = _split(pattern)
-    if pieces is None or not _is_unambiguous(pieces):
+    pieces = split_pattern(pattern, _is_known)
+    if not _is_unambiguous(pieces):
         raise Unsupported(f"the date format {pattern!r} is not supported")
     return tuple(pieces)
 
 
-def _split(pattern: str) -> list[tuple[str, str]] | None:
+def split_pattern(pattern: str, is_known: Callable[[re.Match[str]], bool]) -> list[tuple[str, str]]:
+    """Split a pattern into pairs (field, "") and ("", literal); raises Unsupported for a piece that is not known."""
     pieces: list[tuple[str, str]] = []
     at = 0
     while at < len(pattern):
         match = _PIECE.match(pattern, at)
-        if match is None or not _is_known(match):
-            return None
+        if match is None or not is_known(match):
+            raise Unsupported(f"the date format {pattern!r} is not supported")
         pieces.append((match[0] if match[2] else "", match[1] or match[3] or ""))
         at = match.end()
     return pieces
@@ -364,8 +366,6 @@ def _coerce_argument_types(types: Sequence[pa.DataType]) -> Sequence[pa.DataType
     return [types[0] if _is_string_date_or_timestamp(types[0]) else t.STRING, *[t.STRING] * (len(types) - 1)]
 
 
-_ANSI = frozenset({EvalMode.ANSI})
-
 _DEFAULT_PATTERN = ", yyyy-MM-dd HH:mm:ss"
 
 register_internal(
@@ -377,7 +377,7 @@ register_internal(
         catalyst=("GetTimestamp",),
         parameters=CatalystParameters(ignored=("suggestedFuncOnFail", "dataType")),
         arity=(2, 2),
-        raises=_ANSI,
+        raises=ANSI_RAISES,
         check_values=_check_pattern_argument,
         invalid_utf8=InvalidUtf8.REPLACED,
     ),
@@ -390,7 +390,7 @@ register(
         catalyst=("UnixTimestamp", "ToUnixTimestamp"),
         parameters=CatalystParameters(ignored=("suggestedFuncOnFail",)),
         arity=(1, 2),
-        raises=_ANSI,
+        raises=ANSI_RAISES,
         check_values=_check_format,
         coerce=_coerce_argument_types,
         aliases=("to_unix_timestamp",),

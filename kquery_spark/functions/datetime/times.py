@@ -13,6 +13,7 @@ from kquery_spark.functions.casts.times import parse_time, time_array
 from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.core.attempts import null_on_error_if_try
 from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.datetime.intervals import unscaled_digits
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
@@ -30,7 +31,7 @@ from kquery_spark.functions.registry import (
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_NANOS, INT64_MAX, MICRO_NANOS, SECOND_MICROS, SECOND_NANOS
-from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words
+from kquery_spark.types.vector import Data, Int64s, Vector
 
 _OWNER = "DateTimeUtils"
 _MILLI_NANOS = 1000 * MICRO_NANOS
@@ -55,13 +56,6 @@ def _counts(vector: Vector, length: int) -> Int64s:
     return zones.ints(vector.array(length))[0]
 
 
-def _unscaled(vector: Vector, length: int) -> Int64s:
-    """The unscaled integers of decimals with up to 18 digits; 0 for NULL."""
-    words = decimal_words(vector.array(length))[:, 0]
-    mask = joint_mask([vector], length)
-    return words if mask is None else np.where(mask, 0, words)
-
-
 def _out_of_bounds(message: str) -> ExecutionError:
     return ExecutionError("DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION", message)
 
@@ -78,7 +72,7 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
     """Build times of hours, minutes and decimal(16, 6) seconds."""
     n = context.num_rows
     mask = joint_mask(args, n)
-    hours, minutes, micros = numbers(args[0], n), numbers(args[1], n), _unscaled(args[2], n)
+    hours, minutes, micros = numbers(args[0], n), numbers(args[1], n), unscaled_digits(args[2], n)
     fields = (
         ("HourOfDay", hours, 24),
         ("MinuteOfHour", minutes, 60),
@@ -163,7 +157,7 @@ def _from_number(unit: int) -> Kernel:
         n = context.num_rows
         mask, size = joint_mask(args, n), unit
         if t.is_decimal(args[0].dtype):
-            counts, size = _unscaled(args[0], n), unit // 10 ** args[0].dtype.scale
+            counts, size = unscaled_digits(args[0], n), unit // 10 ** args[0].dtype.scale
         else:
             counts = numbers(args[0], n)
         inside = (counts >= 0) & (counts < DAY_NANOS // size)

@@ -19,6 +19,7 @@ from kquery_spark.functions.core.distinct import per_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
+    ANSI_RAISES,
     Branching,
     CallContext,
     CatalystParameters,
@@ -30,6 +31,7 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
+from kquery_spark.functions.strings.entry import is_string_or_binary
 from kquery_spark.kernels import utf8_string
 from kquery_spark.types import names as t
 from kquery_spark.types.units import INT32_MAX
@@ -216,10 +218,6 @@ def _split_part(args: Sequence[Vector], context: CallContext) -> Data:
     return per_distinct(evaluate, args, context)
 
 
-def _strings(dtype: pa.DataType) -> bool:
-    return bool(dtype in (t.STRING, t.BINARY))
-
-
 def _one_kind(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     kind = t.BINARY if all(x == t.BINARY for x in types[1:]) else t.STRING
     return [t.INT, *[kind] * (len(types) - 1)]
@@ -284,11 +282,11 @@ register(
     Function(
         "elt",
         _elt,
-        accept(lambda types: types[1], _I, _strings),
+        accept(lambda types: types[1], _I, is_string_or_binary),
         catalyst=("Elt",),
         arity=(2, None),
         nullable=Nullability.OTHER_REASONS,
-        raises=frozenset({EvalMode.ANSI}),
+        raises=ANSI_RAISES,
         coerce=_one_kind,
         foldable=False,
         lazy=True,

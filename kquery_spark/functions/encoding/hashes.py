@@ -42,7 +42,6 @@ Int32s = npt.NDArray[np.int32]
 
 class _Murmur3:
     kind = np.uint32
-    result = t.INT
     of_int = staticmethod(murmur3.hash_ints)
     of_long = staticmethod(murmur3.hash_longs)
     of_bytes = staticmethod(murmur3.hash_bytes)
@@ -70,7 +69,6 @@ def _avalanche(h: U64) -> U64:
 
 class _XxHash64:
     kind = np.uint64
-    result = t.LONG
 
     @staticmethod
     def of_int(values: Any, seed: U64) -> U64:

@@ -45,10 +45,6 @@ def _loops(rows: int) -> Any:
     return JSON_LOOPS.kernels()
 
 
-def _strings(vector: Vector, context: CallContext) -> pa.Array:
-    return vector.array(context.num_rows)
-
-
 def _to_string(node: Node) -> str | None:
     """A value as a string: strings without quotes; None for one that UTF-8 has no bytes for."""
     if node.kind != "string":
@@ -101,7 +97,7 @@ def _values_at(
     loops = _loops(context.num_rows)
     if loops is None:
         return per_distinct(evaluate, [vector], context)
-    array = _strings(vector, context)
+    array = vector.array(context.num_rows)
     offsets, raw = _layout(array)
     names = [step.encode() if isinstance(step, str) else b"" for step in steps]
     bounds = np.cumsum([0, *map(len, names)], dtype=np.int64)
@@ -177,7 +173,7 @@ def _json_array_length(args: Sequence[Vector], context: CallContext) -> Data:
     loops = _loops(context.num_rows)
     if loops is None:
         return per_distinct(evaluate, args, context)
-    array = _strings(args[0], context)
+    array = args[0].array(context.num_rows)
     offsets, raw = _layout(array)
     lengths, status = np.empty(len(array), np.int64), np.empty(len(array), np.uint8)
     loops.json_lengths(raw, offsets, lengths, status)
@@ -195,7 +191,7 @@ def _json_object_keys(args: Sequence[Vector], context: CallContext) -> Data:
     loops = _loops(context.num_rows)
     if loops is None:
         return per_distinct(evaluate, args, context)
-    array = _strings(args[0], context)
+    array = args[0].array(context.num_rows)
     offsets, raw = _layout(array)
     ends, status = np.empty(len(array) + 1, np.int64), np.empty(len(array), np.uint8)
     name_bounds = np.empty(2 * int(offsets[-1] - offsets[0]) + 2, np.int64)

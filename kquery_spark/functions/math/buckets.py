@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.call_form import FOUR_COLUMNS, TWO_COLUMNS
-from kquery_spark.functions.core.arguments import joint_mask, numbers
+from kquery_spark.functions.core.arguments import doubles, joint_mask, numbers
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     CallContext,
@@ -25,10 +25,6 @@ from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Vector
 
 
-def _doubles(vector: Vector, length: int) -> Any:
-    return vector.array(length).fill_null(0.0).to_numpy(zero_copy_only=False)
-
-
 def _java_longs(values: Any) -> Any:
     """Doubles as Java casts them to long: NaN as 0, what is outside of the range as its end."""
     inside = np.where(values < 2.0**63, np.nan_to_num(values, nan=0.0), 0.0).astype(np.int64)
@@ -38,7 +34,7 @@ def _java_longs(values: Any) -> Any:
 def _width_bucket(args: Sequence[Vector], context: CallContext) -> Data:
     """Return the bucket of a value among buckets of equal width between two bounds; NULL for invalid bounds or counts."""
     n = context.num_rows
-    value, start, end = (_doubles(a, n) for a in args[:3])
+    value, start, end = (doubles(a, n) for a in args[:3])
     count = numbers(args[3], n)
     mask = joint_mask(args, n)
     bad = (

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from kquery_spark.functions.call_form import UPPER
-from kquery_spark.functions.core.arguments import joint_mask
+from kquery_spark.functions.math.math_functions import of_doubles
 from kquery_spark.functions.registry import (
-    CallContext,
     Function,
-    Kernel,
     Nullability,
     VersionChange,
     accept,
@@ -22,7 +19,6 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.kernels import fdlibm
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Data, Vector
 
 Doubles = npt.NDArray[np.float64]
 
@@ -57,20 +53,10 @@ def atanh(values: Doubles) -> Doubles:
     return 0.5 * (fdlibm.log1p(values) - fdlibm.log1p(-values))
 
 
-def _kernel(function: Callable[[Doubles], Doubles]) -> Kernel:
-    def run(args: Sequence[Vector], context: CallContext) -> Data:
-        array = args[0].array(context.num_rows).fill_null(1.0)
-        with np.errstate(all="ignore"):
-            result = function(np.asarray(array.to_numpy(zero_copy_only=False)))
-        return pa.array(result, mask=joint_mask(args, context.num_rows))
-
-    return run
-
-
 def _entry(name: str, function: Callable[[Doubles], Doubles], changes: tuple[VersionChange, ...]) -> Function:
     return Function(
         name,
-        _kernel(function),
+        of_doubles(function),
         accept(t.DOUBLE, t.DOUBLE),
         catalyst=(name.capitalize(),),
         nullable=Nullability.OTHER_REASONS,

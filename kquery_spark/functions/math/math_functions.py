@@ -18,10 +18,11 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.call_form import ONE_COLUMN, TWO_COLUMNS, UPPER
-from kquery_spark.functions.core.arguments import joint_mask
+from kquery_spark.functions.core.arguments import doubles, joint_mask
 from kquery_spark.functions.registry import (
     CallContext,
     Function,
+    Kernel,
     Nullability,
     accept,
     cast_to,
@@ -34,37 +35,16 @@ from kquery_spark.types.vector import Data, Vector
 Doubles = npt.NDArray[np.float64]
 
 
-def _doubles(vector: Vector, length: int) -> Doubles:
-    array = vector.array(length)
-    return np.asarray((array.fill_null(1.0) if array.null_count else array).to_numpy(zero_copy_only=False))
-
-
-def _unary(fn: Callable[[Doubles], Any], domain: Callable[[Doubles], Any] | None = None) -> Any:
-    """A kernel applying ``fn``; where ``domain`` is false the result is NULL."""
+def of_doubles(fn: Callable[..., Any], domain: Callable[..., Any] | None = None) -> Kernel:
+    """A kernel that applies ``fn`` to arguments of doubles; where ``domain`` is false, the result is NULL."""
 
     def run(args: Sequence[Vector], context: CallContext) -> Data:
-        values = _doubles(args[0], context.num_rows)
+        values = [doubles(arg, context.num_rows) for arg in args]
         mask = joint_mask(args, context.num_rows)
         with np.errstate(all="ignore"):
-            result = fn(values)
+            result = fn(*values)
             if domain is not None:
-                outside = ~domain(values)
-                mask = outside if mask is None else mask | outside
-        return pa.array(np.asarray(result, np.float64), mask=mask)
-
-    return run
-
-
-def _binary(
-    fn: Callable[[Doubles, Doubles], Any], domain: Callable[[Doubles, Doubles], Any] | None = None
-) -> Any:
-    def run(args: Sequence[Vector], context: CallContext) -> Data:
-        left, right = (_doubles(a, context.num_rows) for a in args)
-        mask = joint_mask(args, context.num_rows)
-        with np.errstate(all="ignore"):
-            result = fn(left, right)
-            if domain is not None:
-                outside = ~domain(left, right)
+                outside = ~domain(*values)
                 mask = outside if mask is None else mask | outside
         return pa.array(np.asarray(result, np.float64), mask=mask)
 
@@ -146,8 +126,8 @@ _UPPER_PAIR = replace(UPPER, columns=(0, 1))
 def _log(args: Sequence[Vector], context: CallContext) -> Data:
     """``log(x)`` or ``log(base, x)``."""
     if len(args) == 1:
-        return _unary(fdlibm.log, _is_above(0.0))(args, context)
-    return _binary(lambda b, x: fdlibm.log(x) / fdlibm.log(b), _both_positive)(args, context)
+        return of_doubles(fdlibm.log, _is_above(0.0))(args, context)
+    return of_doubles(lambda b, x: fdlibm.log(x) / fdlibm.log(b), _both_positive)(args, context)
 
 
 def _entry(name: str, kernel: Any, catalyst: str, count: int = 1, **options: Any) -> Function:
@@ -163,13 +143,18 @@ def _entry(name: str, kernel: Any, catalyst: str, count: int = 1, **options: Any
 
 
 register(
-    *(_entry(n, _unary(f), c, calls=UPPER, check_values=_require_arrow_kernel(n)) for n, c, f in _UNARY),
-    _entry("rint", _unary(np.rint), "Rint"),
+    *(_entry(n, of_doubles(f), c, calls=UPPER, check_values=_require_arrow_kernel(n)) for n, c, f in _UNARY),
+    _entry("rint", of_doubles(np.rint), "Rint"),
     _entry(
-        "signum", _unary(_sign), "Signum", calls=UPPER, aliases=("sign",), alias_calls=(("sign", ONE_COLUMN),)
+        "signum",
+        of_doubles(_sign),
+        "Signum",
+        calls=UPPER,
+        aliases=("sign",),
+        alias_calls=(("sign", ONE_COLUMN),),
     ),
-    _entry("ln", _unary(fdlibm.log, _is_above(0.0)), "Log"),
-    *(_entry(n, _unary(f, _is_above(limit)), c, calls=UPPER) for n, c, f, limit in _LOGS),
+    _entry("ln", of_doubles(fdlibm.log, _is_above(0.0)), "Log"),
+    *(_entry(n, of_doubles(f, _is_above(limit)), c, calls=UPPER) for n, c, f, limit in _LOGS),
     # Catalyst's Logarithm has (base, value); log(x) has Euler's number as the base there
     Function(
         "log",
@@ -184,7 +169,7 @@ register(
     ),
     _entry(
         "power",
-        _binary(_power),
+        of_doubles(_power),
         "Pow",
         2,
         nullable=Nullability.ANY_ARGUMENT,
@@ -194,13 +179,13 @@ register(
     ),
     _entry(
         "atan2",
-        _binary(lambda y, x: fdlibm.atan2(y + 0.0, x + 0.0)),
+        of_doubles(lambda y, x: fdlibm.atan2(y + 0.0, x + 0.0)),
         "Atan2",
         2,
         nullable=Nullability.ANY_ARGUMENT,
         calls=_UPPER_PAIR,
     ),
-    _entry("hypot", _binary(np.hypot), "Hypot", 2, nullable=Nullability.ANY_ARGUMENT, calls=_UPPER_PAIR),
+    _entry("hypot", of_doubles(np.hypot), "Hypot", 2, nullable=Nullability.ANY_ARGUMENT, calls=_UPPER_PAIR),
 )
 
 

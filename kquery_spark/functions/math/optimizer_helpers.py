@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import PlanError
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import (
@@ -17,6 +16,7 @@ from kquery_spark.functions.registry import (
     Nullability,
     Operator,
     accept,
+    depends_on_values,
     first_argument_type,
     register,
     register_internal,
@@ -27,10 +27,6 @@ from kquery_spark.types.vector import Data, Vector
 
 def _make_decimal(args: Sequence[Vector], context: CallContext) -> Data:
     return dk.check_range(args[0].data, context)
-
-
-def _type_from_importer(types: Sequence[pa.DataType]) -> pa.DataType:
-    raise PlanError("the type of make_decimal must be set by the importer of the plan")
 
 
 def _identity(args: Sequence[Vector], context: CallContext) -> Data:
@@ -55,7 +51,7 @@ register_internal(
     Function(
         "make_decimal",
         _make_decimal,
-        _type_from_importer,
+        depends_on_values,
         catalyst=("MakeDecimal",),
         raises=ANSI_RAISES,
         encoded=True,

@@ -65,10 +65,6 @@ def _type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType
     return _decimal_type(types[0], scale)
 
 
-def _numeric(types: Sequence[pa.DataType]) -> pa.DataType:
-    raise PlanError("the type of ROUND depends on its scale")
-
-
 def _integers(data: Any, scale: int, even: bool, context: CallContext) -> Data:
     if scale >= 0:
         return data
@@ -264,7 +260,7 @@ def _round_entry(name: str, even: bool, catalyst: str) -> Function:
     return Function(
         name,
         _rounding_kernel(even),
-        _numeric,
+        depends_on_values,
         catalyst=(catalyst,),
         arity=(1, 2),
         nullable=Nullability.OTHER_REASONS,

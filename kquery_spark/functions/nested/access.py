@@ -39,14 +39,10 @@ from kquery_spark.kernels.elements import (
     unify_types,
 )
 from kquery_spark.kernels.ordered_bytes import can_order
+from kquery_spark.kernels.text import null_mask
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import check_elements
 from kquery_spark.types.vector import Data, Int64s, Vector
-
-
-def _nulls(array: pa.Array) -> Any:
-    return np.asarray(array.is_null().to_numpy(zero_copy_only=False)) if array.null_count else None
-
 
 # --- structs --------------------------------------------------------------------------------------
 
@@ -148,7 +144,7 @@ def _element_at(args: Sequence[Vector], context: CallContext) -> Data:
 def _size(args: Sequence[Vector], context: CallContext) -> Data:
     array = args[0].array(context.num_rows)
     begins, ends = bounds(array)
-    return pa.array((ends - begins).astype(np.int32), mask=_nulls(array))
+    return pa.array((ends - begins).astype(np.int32), mask=null_mask(array))
 
 
 def _size_type(types: Sequence[pa.DataType]) -> pa.DataType:

@@ -6,7 +6,7 @@ A lambda is evaluated once for all elements of a batch, as an expression over th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -38,19 +38,7 @@ class LambdaCall:
 LambdaKernel = Callable[[Sequence[pa.Array], LambdaCall], Data]
 
 
-def _no_parameters(types: Sequence[pa.DataType]) -> Sequence[pa.Field]:
-    raise PlanError("a function of a lambda needs parameters")
-
-
-def _no_result(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
-    raise PlanError("a function of a lambda needs a type")
-
-
-def _no_kernel(args: Sequence[pa.Array], call: LambdaCall) -> Data:
-    raise Unsupported("a function of a lambda needs a kernel")
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HigherOrderFunction(SpecialForm):
     """A function whose last argument is a lambda.
 
@@ -66,11 +54,11 @@ class HigherOrderFunction(SpecialForm):
 
     catalyst: str = ""
     arguments: int = 1
-    parameters: ParameterRule = field(default=_no_parameters)
+    parameters: ParameterRule
     optional: int = 0
     is_condition: bool = False
-    result: ResultRule = field(default=_no_result)
-    kernel: LambdaKernel = field(default=_no_kernel)
+    result: ResultRule
+    kernel: LambdaKernel
     nullable: Nullability = Nullability.ANY_ARGUMENT
     raises: frozenset[EvalMode] = frozenset()
     finishes: bool = False
