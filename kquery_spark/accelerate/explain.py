@@ -19,7 +19,8 @@ from kquery_spark.accelerate.planning.planned_query import PlannedQuery
 from kquery_spark.cached_property import cached_property
 from kquery_spark.logical import format_plan
 from kquery_spark.physical.operators import ScanExec
-from kquery_spark.runtime.spark.metering import Metering, StageMetrics, walk_operators
+from kquery_spark.physical.operators.base import walk_operators
+from kquery_spark.runtime.spark.metering import Metering, StageMetrics
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.session.bypass import bypass
 from kquery_spark.stages import Stage

@@ -14,7 +14,6 @@ import pyarrow as pa
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.grouping.group_rows import group_rows
 from kquery_spark.types.batch import Batch, concat
-from kquery_spark.types.vector import Vector
 
 Rows = TypeVar("Rows", Batch, pa.RecordBatch)
 
@@ -31,7 +30,7 @@ def _group_starts(program: Program, last: Batch | None, batch: Batch) -> list[in
     """Return the rows of ``batch`` at which a new group begins. last: the row before the batch; None for the first batch."""
     rows = batch if last is None else concat(batch.schema, [last, batch])
     n = rows.num_rows
-    ids = group_rows([Vector(v.dtype, v.physical(n)) for v in program.run(rows)], n).ids
+    ids = group_rows([v.filled(n) for v in program.run(rows)], n).ids
     starts = np.flatnonzero(ids[1:] != ids[:-1]) + (1 if last is None else 0)
     return [int(s) for s in ([0] if last is None else []) + starts.tolist()]
 

@@ -101,7 +101,7 @@ def _row_hashes(keys: Sequence[Vector], num_rows: int) -> UInt64s:
     """Return one hash per row for all keys together."""
     total = np.full(num_rows, _SEED)
     for key in keys:
-        total = mix(total ^ hash_vector(Vector(key.dtype, key.physical(num_rows))))
+        total = mix(total ^ hash_vector(key.filled(num_rows)))
     return total
 
 

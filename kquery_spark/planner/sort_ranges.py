@@ -147,7 +147,7 @@ def _sample(source: Source, splits: Sequence[Split], expr: Expr) -> _Values:
         batches = source.read(part, columns)
         for batch in batches if source.columnar else islice(batches, 1):
             (vector,) = program.run(batch)
-            samples.append(range_values(_thin_out(Vector(vector.dtype, vector.physical(batch.num_rows)))))
+            samples.append(range_values(_thin_out(vector.filled(batch.num_rows))))
     if all(isinstance(v, np.ndarray) for v in samples):
         return np.concatenate([np.empty(0, np.int64), *samples])
     return pa.concat_arrays([decode(v) if pa.types.is_dictionary(v.type) else v for v in samples])

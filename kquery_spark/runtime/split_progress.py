@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from kquery_spark.config.engine import EngineConfig
-from kquery_spark.physical.operators import PhysicalPlan, ScanExec
+from kquery_spark.physical.operators import ScanExec
+from kquery_spark.physical.operators.base import walk_operators
 from kquery_spark.progress import progress
 from kquery_spark.run_control import RunControl
 from kquery_spark.stages.graph import Stage
@@ -24,13 +25,7 @@ def split_progress(stages: Sequence[Stage], config: EngineConfig, control: RunCo
 def _split_count(stage: Stage) -> int:
     return sum(
         scan.piece_count(task.as_dict().get(scan.scan_id, ()))
-        for scan in _scans(stage.plan)
+        for scan, _ in walk_operators(stage.plan)
+        if isinstance(scan, ScanExec)
         for task in stage.tasks
     )
-
-
-def _scans(plan: PhysicalPlan) -> Iterator[ScanExec]:
-    if isinstance(plan, ScanExec):
-        yield plan
-    for child in plan.children:
-        yield from _scans(child)

@@ -27,6 +27,7 @@ from kquery_spark.physical.operators import (
     ReplicateExec,
     ScanExec,
 )
+from kquery_spark.physical.operators.base import walk_operators
 from kquery_spark.sources.base import Split
 
 _Share = dict[int, list[Split]]
@@ -149,9 +150,7 @@ def build_stages(plan: PhysicalPlan, config: EngineConfig, in_order: bool = Fals
 
 def reads(plan: PhysicalPlan) -> list[str]:
     """Return the input id of each leaf that reads a stage or an input from Spark; repeated if it is read repeatedly."""
-    if isinstance(plan, ReadExec):
-        return [plan.input_id]
-    return [i for c in plan.children for i in reads(c)]
+    return [node.input_id for node, _ in walk_operators(plan) if isinstance(node, ReadExec)]
 
 
 def _scans(plan: PhysicalPlan, replicated: bool = True) -> list[ScanExec]:

@@ -6,6 +6,7 @@ their physical form.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ from kquery_spark.physical.hashing import bucket_ids, partition_ids, partition_o
 from kquery_spark.physical.key_ranges import range_ids
 from kquery_spark.physical.operators import Partitioning
 from kquery_spark.stages.compact import compact, restore
-from kquery_spark.types.batch import Batch, concat, cut
+from kquery_spark.types.batch import Batch, coalesced, concat, cut
 from kquery_spark.types.sizes import check_string_bytes
 from kquery_spark.types.vector import Vector, decode
 
@@ -91,7 +92,7 @@ def partitioned(
     an empty one: tasks that also read files learn their number from the rows that they receive.
     """
     if where.count == 1:
-        for piece in _concatenate_small(batches, schema, payload_bytes):
+        for piece in coalesced(_divide_large(batches), sys.maxsize, payload_bytes - 1):
             yield 0, piece
         return
     program = Program(where.keys, schema)
@@ -158,7 +159,7 @@ def result_pieces(batches: Iterable[Batch], schema: pa.Schema, nbytes: int) -> I
             plain = _decode_dictionaries(batch, nbytes // 16)
             yield from cut(plain, max(1, -(-plain.num_rows * nbytes // max(plain.nbytes, 1))))
 
-    return _concatenate_small(pieces(), schema, nbytes)
+    return coalesced(_divide_large(pieces()), sys.maxsize, nbytes - 1)
 
 
 def _decode_dictionaries(batch: Batch, max_bytes: int) -> Batch:
@@ -168,17 +169,3 @@ def _decode_dictionaries(batch: Batch, max_bytes: int) -> Batch:
         for c in batch.columns
     )
     return Batch(batch.schema, columns, batch.num_rows)
-
-
-def _concatenate_small(batches: Iterable[Batch], schema: pa.Schema, payload_bytes: int) -> Iterator[Batch]:
-    """Concatenate consecutive batches until they have ``payload_bytes``."""
-    waiting: list[Batch] = []
-    size = 0
-    for batch in _divide_large(batches):
-        waiting.append(batch)
-        size += batch.nbytes
-        if size >= payload_bytes:
-            yield concat(schema, waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield concat(schema, waiting)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import BatchTooLarge
 from kquery_spark.types.sizes import is_too_large
-from kquery_spark.types.vector import Int64s, Vector, decode, fill, from_arrow, to_spark, widen
+from kquery_spark.types.vector import Flags, Int64s, Vector, decode, fill, from_arrow, to_spark, widen
 
 Result = TypeVar("Result")
 
@@ -88,11 +88,17 @@ def concat(schema: pa.Schema, batches: Sequence[Batch]) -> Batch:
     return Batch(schema, columns, sum(b.num_rows for b in batches))
 
 
+def row_flags(rows: Int64s, count: int) -> Flags:
+    """Return a mask of ``count`` rows that is True for ``rows``."""
+    flags = np.zeros(count, np.bool_)
+    flags[rows] = True
+    return flags
+
+
 def pick(batch: Batch, rows: Int64s) -> Batch:
     """Select rows by position. For more than half of the rows a mask is used, which copies runs instead of values."""
     if len(rows) > 0.5 * batch.num_rows:
-        flags = np.zeros(batch.num_rows, np.bool_)
-        flags[rows] = True
+        flags = row_flags(rows, batch.num_rows)
         return batch.filter(pa.array(flags)) if batch.columns else Batch(batch.schema, (), len(rows))
     return batch.take(pa.array(rows))
 
@@ -198,8 +204,3 @@ def from_vectors(schema: pa.Schema, vectors: Sequence[Vector], num_rows: int) ->
     """A batch of computed vectors; scalars become columns here and only here."""
     columns = tuple(fill(v.data, num_rows) if v.is_scalar else v.data for v in vectors)
     return Batch(schema, columns, num_rows)
-
-
-def string_dictionary(array: pa.Array) -> pa.Array:
-    """A string column as a dictionary, whichever form it has."""
-    return array if pa.types.is_dictionary(array.type) else array.dictionary_encode()

@@ -79,6 +79,10 @@ class Vector:
         """The data as an array of ``length`` rows, in the form it has."""
         return fill(self.data, length) if self.is_scalar else self.data
 
+    def filled(self, length: int) -> Vector:
+        """The vector with an array of ``length`` rows."""
+        return Vector(self.dtype, self.physical(length))
+
 
 def fill(scalar: pa.Scalar, length: int) -> pa.Array:
     """Return an array that repeats one value, for operators that need an array. Raises BatchTooLarge for more than 2 GiB."""

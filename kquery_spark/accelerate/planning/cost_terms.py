@@ -31,7 +31,7 @@ from kquery_spark.logical import (
 )
 from kquery_spark.optimizer.statistics import Estimator, row_width, stored_widths
 from kquery_spark.physical.operators import ExchangeExec
-from kquery_spark.runtime.spark.metering import walk_operators
+from kquery_spark.physical.operators.base import walk_operators
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.types import names as t

@@ -142,9 +142,7 @@ def _rounding_kernel(even: bool) -> Any:
         scale = args[1].data.as_py() if len(args) > 1 else 0
         if t.is_decimal(context.dtype):
             try:
-                return _decimals(
-                    Vector(vector.dtype, vector.physical(context.num_rows)), scale, even, context
-                )
+                return _decimals(vector.filled(context.num_rows), scale, even, context)
             except ExecutionError as error:
                 raise ExecutionError("NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION", str(error)) from None
         array = vector.array(context.num_rows)
@@ -219,7 +217,7 @@ def _whole_kernel(up: bool) -> Any:
         if vector.dtype == t.LONG:
             return vector.data
         if t.is_decimal(vector.dtype):
-            return _whole_decimal(Vector(vector.dtype, vector.physical(context.num_rows)), up, context)
+            return _whole_decimal(vector.filled(context.num_rows), up, context)
         data = vector.array(context.num_rows)
         values = (np.ceil if up else np.floor)(data.to_numpy(zero_copy_only=False))
         mask = np.asarray(data.is_null().to_numpy(zero_copy_only=False))

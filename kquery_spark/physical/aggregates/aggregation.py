@@ -92,8 +92,8 @@ class Aggregation:
         vectors, n = self._program.run(batch), batch.num_rows
         # Drop rows that cannot change the minimum or maximum of a known group.
         if self._extremes is not None and not each_row:
-            vectors, n = _only_rows(vectors, self._extremes.rows(_filled(vectors[0], n), vectors[1:], n), n)
-        keys = [_filled(v, n) for v in vectors[: self._key_count]]
+            vectors, n = _only_rows(vectors, self._extremes.rows(vectors[0].filled(n), vectors[1:], n), n)
+        keys = [v.filled(n) for v in vectors[: self._key_count]]
         groups = _rows_as_groups(n) if each_row else group_rows(keys, n)
         columns = _take_keys(keys, groups)
         values, selections = iter(vectors[self._key_count :]), Selections(groups, n)
@@ -312,10 +312,6 @@ def _hashed_bytes(batches: Sequence[Batch]) -> int:
 
 def _row_count(batches: Sequence[Batch]) -> int:
     return sum(b.num_rows for b in batches)
-
-
-def _filled(vector: Vector, n: int) -> Vector:
-    return Vector(vector.dtype, vector.physical(n))
 
 
 def _only_rows(vectors: list[Vector], rows: Int64s | None, n: int) -> tuple[list[Vector], int]:

@@ -74,7 +74,7 @@ class Sum(Accumulator):
 
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        vector = Vector(args[0].dtype, args[0].physical(context.num_rows))
+        vector = args[0].filled(context.num_rows)
         counts = Vector(t.LONG, pa.array(reduce.count_valid(vector.data, groups)))
         return [_grouped_sum(vector, groups), counts]
 
@@ -204,7 +204,7 @@ class Extreme(Reduction):
 
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        vector = Vector(args[0].dtype, args[0].physical(context.num_rows))
+        vector = args[0].filled(context.num_rows)
         return [Vector(vector.dtype, reduce.extreme(vector, groups, self._largest))]
 
 

@@ -60,7 +60,7 @@ class BitmapFold(Reduction):
 
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
+        data = args[0].filled(context.num_rows).plain()
         ids, rows = reduce.valid_rows(data, groups)
         bitmaps = _rows_of(data if rows is None else data.take(pa.array(rows)))
         return [_vector(self._folded(bitmaps, ids, groups.count))]

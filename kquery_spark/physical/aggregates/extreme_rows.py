@@ -76,7 +76,7 @@ class ExtremeRows(Accumulator):
 
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        value, by = (Vector(a.dtype, a.physical(context.num_rows)) for a in args[:2])
+        value, by = (a.filled(context.num_rows) for a in args[:2])
         limit = constant_state(args[2], groups)
         valid = validity(by.data)
         rows = np.arange(context.num_rows) if valid is None else np.flatnonzero(valid)

@@ -36,7 +36,7 @@ class ListAgg(Accumulator):
 
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
+        data = args[0].filled(context.num_rows).plain()
         valid = validity(pc.struct_field(data, [0]) if self._ordered else data)
         rows = np.arange(len(data)) if valid is None else np.flatnonzero(valid)
         lists = lists_of_groups(data.take(pa.array(rows)), groups.ids[rows], groups.count)

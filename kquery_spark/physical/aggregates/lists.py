@@ -54,7 +54,7 @@ class Collect(Accumulator):
 
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
+        data = args[0].filled(context.num_rows).plain()
         ids, rows = reduce.valid_rows(data, groups)
         if rows is not None:
             data = data.take(pa.array(rows))

@@ -22,11 +22,11 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
+from kquery_spark.physical.aggregates.reduce import Doubles
 from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Flags, Int64s, Vector, validity
 
-Doubles = npt.NDArray[np.float64]
 Result = Callable[[Sequence[Doubles]], tuple[Doubles, Flags]]  # values, and flags for those that are NULL
 _BINOMIAL = {2: (1.0,), 3: (1.0, 3.0), 4: (1.0, 4.0, 6.0)}  # the first binomial coefficients of each order
 
@@ -35,11 +35,6 @@ def doubles(data: pa.Array) -> Doubles:
     """Return a column as a numpy array of doubles, with 0 for NULL."""
     values: Doubles = data.cast(t.DOUBLE, safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
     return values
-
-
-def _summed(ids: npt.NDArray[np.int64], weights: Doubles, count: int) -> Doubles:
-    sums = np.bincount(ids, weights=weights, minlength=count)
-    return sums.astype(np.float64, copy=False)  # numpy returns integers for no rows at all
 
 
 def _some_value(values: Doubles, ids: npt.NDArray[np.int64], count: int) -> Doubles:
@@ -54,15 +49,28 @@ def _vectors(columns: Sequence[Doubles]) -> list[Vector]:
     return [Vector(t.DOUBLE, pa.array(c)) for c in columns]
 
 
-class CentralMoments(Accumulator):
+class _Moments(Accumulator):
+    """result: computes the values of the function from the states."""
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    @override
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        with np.errstate(all="ignore"):
+            values, undefined = self._result([doubles(s.data) for s in states])
+        return pa.array(values, mask=undefined)
+
+
+class CentralMoments(_Moments):
     """Computes central moments. States: the count, the mean, and the sums of the powers 2 to ``order`` of the deviations.
 
     result: computes the values of the function from the states.
     """
 
     def __init__(self, order: int, result: Result) -> None:
+        super().__init__(result)
         self._order = order
-        self._result = result
 
     @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
@@ -70,7 +78,7 @@ class CentralMoments(Accumulator):
 
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
+        data = args[0].filled(context.num_rows).plain()
         ids, rows = reduce.valid_rows(data, groups)
         values = reduce.take_rows(doubles(data), rows)
         with np.errstate(all="ignore"):
@@ -78,12 +86,12 @@ class CentralMoments(Accumulator):
             # Two passes: the mean of each group, then the sums of the powers of the deviations (``away``) from it.
             shift = _some_value(values, ids, groups.count)
             moved = values - shift[ids]
-            mean = _summed(ids, moved, groups.count) / np.maximum(n, 1.0)
+            mean = reduce.sum_weights(ids, moved, groups.count) / np.maximum(n, 1.0)
             away = moved - mean[ids]
             power, sums = away, []
             for _ in range(2, self._order + 1):
                 power = power * away
-                sums.append(_summed(ids, power, groups.count))
+                sums.append(reduce.sum_weights(ids, power, groups.count))
             return _vectors([n, shift + mean, *sums])
 
     @override
@@ -93,10 +101,10 @@ class CentralMoments(Accumulator):
         n, mean, *moments = (c[some] for c in columns)
         ids, count = groups.ids[some], groups.count
         with np.errstate(all="ignore"):
-            total = _summed(ids, n, count)
+            total = reduce.sum_weights(ids, n, count)
             shift = _some_value(mean, ids, count)
             moved = mean - shift[ids]
-            center = _summed(ids, n * moved, count) / np.maximum(total, 1.0)
+            center = reduce.sum_weights(ids, n * moved, count) / np.maximum(total, 1.0)
             away = moved - center[ids]
             # The sum of (x - center)^order over a part, by the binomial theorem with x - center = (x - mean) + away.
             # For order 3: M3 + 3 * M2 * away + n * away^3. The term with the first power is 0.
@@ -105,7 +113,7 @@ class CentralMoments(Accumulator):
                 part = n * away**order
                 for k, factor in enumerate(_BINOMIAL[order][: order - 1]):
                     part = part + factor * moments[order - 2 - k] * away**k
-                sums.append(_summed(ids, part, count))
+                sums.append(reduce.sum_weights(ids, part, count))
             return _vectors([total, shift + center, *sums])
 
     def frame_states(self, vector: Vector, low: Int64s, high: Int64s) -> list[Vector]:
@@ -146,22 +154,16 @@ class CentralMoments(Accumulator):
             m4 = m4 - 4.0 * step * m3 - 6.0 * step2 * m2 + away * (away * away2 - step * step2)
             return total, mean + step, m2, m3, m4
 
-    @override
-    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        with np.errstate(all="ignore"):
-            values, undefined = self._result([doubles(s.data) for s in states])
-        return pa.array(values, mask=undefined)
 
-
-class Comoments(Accumulator):
+class Comoments(_Moments):
     """Computes comoments of pairs. States: the count, both means, and the sum of the products of the deviations.
 
     squares: the states also have the sums of the squared deviations of both columns, as a correlation needs.
     """
 
     def __init__(self, squares: bool, result: Result) -> None:
+        super().__init__(result)
         self._squares = squares
-        self._result = result
 
     @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
@@ -169,7 +171,7 @@ class Comoments(Accumulator):
 
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        data = [Vector(a.dtype, a.physical(context.num_rows)).plain() for a in args]
+        data = [a.filled(context.num_rows).plain() for a in args]
         ids, (x, y) = groups.ids, (doubles(d) for d in data)
         masks = [v for v in map(validity, data) if v is not None]
         if masks:
@@ -192,26 +194,20 @@ class Comoments(Accumulator):
         """Merge the states ``parts`` by group. A single row is a state with the count 1 and without deviations."""
         n, x, y, cxy, cxx, cyy = parts
         with np.errstate(all="ignore"):
-            total = _summed(ids, n, count)
+            total = reduce.sum_weights(ids, n, count)
             centers, aways = [], []
             for mean in (x, y):
                 shift = _some_value(mean, ids, count)
                 moved = mean - shift[ids]
-                center = _summed(ids, n * moved, count) / np.maximum(total, 1.0)
+                center = reduce.sum_weights(ids, n * moved, count) / np.maximum(total, 1.0)
                 centers.append(shift + center)
                 aways.append(moved - center[ids])
             dx, dy = aways
-            sums = [_summed(ids, cxy + n * dx * dy, count)]
+            sums = [reduce.sum_weights(ids, cxy + n * dx * dy, count)]
             if self._squares:
-                sums.append(_summed(ids, cxx + n * dx * dx, count))
-                sums.append(_summed(ids, cyy + n * dy * dy, count))
+                sums.append(reduce.sum_weights(ids, cxx + n * dx * dx, count))
+                sums.append(reduce.sum_weights(ids, cyy + n * dy * dy, count))
         return _vectors([total, *centers, *sums])
-
-    @override
-    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        with np.errstate(all="ignore"):
-            values, undefined = self._result([doubles(s.data) for s in states])
-        return pa.array(values, mask=undefined)
 
 
 def _variance(sample: bool, root: bool) -> Result:

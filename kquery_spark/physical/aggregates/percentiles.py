@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from typing_extensions import override
 
@@ -19,11 +18,10 @@ from kquery_spark.physical.aggregates.accumulator import Accumulator, register_a
 from kquery_spark.physical.aggregates.lists import Collect, flatten_lists, lists_of_groups
 from kquery_spark.physical.aggregates.moments import doubles
 from kquery_spark.physical.aggregates.picking import first_or_last_rows
+from kquery_spark.physical.aggregates.reduce import Doubles
 from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector, validity
-
-Doubles = npt.NDArray[np.float64]
 
 
 def constant_state(argument: Vector, groups: Groups) -> Vector:
@@ -89,9 +87,9 @@ class Percentile(Accumulator):
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         n = context.num_rows
-        columns = [Vector(args[0].dtype, args[0].physical(n)).plain().cast(t.DOUBLE, safe=False)]
+        columns = [args[0].filled(n).plain().cast(t.DOUBLE, safe=False)]
         if self._weighted:
-            columns.append(Vector(args[2].dtype, args[2].physical(n)).plain().cast(t.LONG))
+            columns.append(args[2].filled(n).plain().cast(t.LONG))
         rows = _counted_rows(columns)
         ids, index = groups.ids[rows], pa.array(rows)
         states = [

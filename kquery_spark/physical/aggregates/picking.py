@@ -13,6 +13,7 @@ from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, Reduction, register_accumulator
+from kquery_spark.physical.aggregates.basic import Count
 from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.physical.grouping.key_values import as_integers
 from kquery_spark.types import names as t
@@ -82,7 +83,7 @@ class ExtremeBy(Reduction):
 
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        value, by = (Vector(a.dtype, a.physical(context.num_rows)) for a in args)
+        value, by = (a.filled(context.num_rows) for a in args)
         ordered = reduce.ordered_integers(by)
         if ordered is None:
             ordered, _ = reduce.ranks(by)
@@ -110,7 +111,7 @@ class Bits(Reduction):
 
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        vector = Vector(args[0].dtype, args[0].physical(context.num_rows))
+        vector = args[0].filled(context.num_rows)
         ids, rows = reduce.valid_rows(vector.data, groups)
         integers: npt.NDArray[np.int64] = np.asarray(dk.as_int64(as_integers(vector)))
         folded = np.full(groups.count, self._start, np.int64)
@@ -120,26 +121,13 @@ class Bits(Reduction):
         return [Vector(vector.dtype, array.cast(vector.dtype))]
 
 
-class CountIf(Accumulator):
+class CountIf(Count):
     """Counts the rows for which the argument is TRUE."""
-
-    @override
-    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
-        return (t.LONG,)
 
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         flags = true_flags(args[0].physical(context.num_rows))
         return [Vector(t.LONG, pa.array(np.bincount(groups.ids[flags], minlength=groups.count), t.LONG))]
-
-    @override
-    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        values = np.asarray(dk.as_int64(states[0].data))
-        return [Vector(t.LONG, reduce.sum_int64(values, groups.compact_ids, groups.count))]
-
-    @override
-    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        return states[0].data
 
 
 register_accumulator("first", FirstOrLast(last=False, ignore_nulls=False))

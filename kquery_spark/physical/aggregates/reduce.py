@@ -19,10 +19,10 @@ from kquery_spark.kernels.ordered_bytes import has_floats, ordered_bytes
 from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.physical.grouping.key_values import as_integers
 from kquery_spark.types import names as t
-from kquery_spark.types.batch import string_dictionary
 from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, narrow, slots, validity
 
+Doubles = npt.NDArray[np.float64]
 _SAMPLE_ROWS = 4096
 _MIN_COMPILED_ROWS = 4096
 _MAX_COMPILED_GROUPS = 16_384  # the sums of more groups do not fit into the processor's caches
@@ -183,14 +183,19 @@ def _rescaled(total: pa.Array, scale: int) -> pa.Array:
     )
 
 
-def sum_float(data: pa.Array, groups: Groups) -> npt.NDArray[np.float64]:
+def sum_float(data: pa.Array, groups: Groups) -> Doubles:
     """Return the sums of doubles per group. NULLs count as 0."""
     ids, rows = valid_rows(data, groups)
     values = take_rows(floats(data), rows)
     if groups.count == 1:
         with np.errstate(invalid="ignore"):  # infinities of both signs add up to NaN, as in Spark
             return np.array([values.sum()])
-    sums = np.bincount(ids, weights=values, minlength=groups.count)
+    return sum_weights(ids, values, groups.count)
+
+
+def sum_weights(ids: Int64s, weights: Doubles, count: int) -> Doubles:
+    """Return the sums of doubles per group."""
+    sums = np.bincount(ids, weights=weights, minlength=count)
     return sums.astype(np.float64, copy=False)  # numpy returns integers for no rows at all
 
 
@@ -226,7 +231,9 @@ def ranks(vector: Vector) -> tuple[Int64s, pa.Array]:
     """
     if t.is_nested(vector.dtype):
         vector = Vector(t.BINARY, ordered_bytes(vector.data))
-    data = string_dictionary(vector.data) if vector.dtype == t.STRING else vector.plain().dictionary_encode()
+    data = vector.data
+    if not pa.types.is_dictionary(data.type):
+        data = vector.plain().dictionary_encode()
     values = data.dictionary
     if values.null_count:
         data = data.dictionary.take(data.indices).dictionary_encode()
@@ -327,7 +334,7 @@ def has_negative_zero(vector: Vector) -> bool:
     return bool((np.signbit(values) & (values == 0)).any())
 
 
-def floats(data: pa.Array) -> npt.NDArray[np.float64]:
+def floats(data: pa.Array) -> Doubles:
     """Return a float or double column as a numpy array of doubles. The slots of NULLs have arbitrary values."""
     return slots(data.cast(t.DOUBLE))
 

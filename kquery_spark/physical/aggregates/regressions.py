@@ -11,7 +11,8 @@ from typing_extensions import override
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Reduction, register_accumulator
-from kquery_spark.physical.aggregates.moments import CentralMoments, Comoments, Doubles, doubles
+from kquery_spark.physical.aggregates.moments import CentralMoments, Comoments, Result, doubles
+from kquery_spark.physical.aggregates.reduce import Doubles
 from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Flags, Vector
@@ -37,20 +38,9 @@ def _r2(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
     return np.where(syy == 0.0, 1.0, correlation * correlation), sxx == 0.0
 
 
-def _sxy(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
-    return states[3], states[0] == 0.0
-
-
-def _syy(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
-    return states[4], states[0] == 0.0
-
-
-def _sxx(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
-    return states[5], states[0] == 0.0
-
-
-def _squares(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
-    return states[2], states[0] == 0.0
+def _state(index: int) -> Result:
+    """Return one of the states, NULL without rows."""
+    return lambda states: (states[index], states[0] == 0.0)
 
 
 class Product(Reduction):
@@ -62,7 +52,7 @@ class Product(Reduction):
 
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
+        data = args[0].filled(context.num_rows).plain()
         ids, rows = reduce.valid_rows(data, groups)
         product = np.ones(groups.count)
         with np.errstate(all="ignore"):
@@ -73,8 +63,8 @@ class Product(Reduction):
 register_accumulator("regr_slope", Comoments(True, _slope))
 register_accumulator("regr_intercept", Comoments(True, _intercept))
 register_accumulator("regr_r2", Comoments(True, _r2))
-register_accumulator("regr_sxx", Comoments(True, _sxx))
-register_accumulator("regr_sxy", Comoments(False, _sxy))
-register_accumulator("regr_syy", Comoments(True, _syy))
-register_accumulator("sum_of_squared_deviations", CentralMoments(2, _squares))
+register_accumulator("regr_sxx", Comoments(True, _state(5)))
+register_accumulator("regr_sxy", Comoments(False, _state(3)))
+register_accumulator("regr_syy", Comoments(True, _state(4)))
+register_accumulator("sum_of_squared_deviations", CentralMoments(2, _state(2)))
 register_accumulator("product", Product())

@@ -22,7 +22,7 @@ from kquery_spark.expr import AggregateCall, Column, Expr, Named
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.physical.grouping.key_values import native_integers
 from kquery_spark.types import names as t
-from kquery_spark.types.batch import Batch, concat
+from kquery_spark.types.batch import Batch, concat, row_flags
 from kquery_spark.types.vector import Int64s, Vector, slots, validity
 
 MIN_ROWS = 16_384  # for batches with fewer rows, the filter costs more than it saves
@@ -100,12 +100,12 @@ class GroupExtrema:
     def mask(self, key: Vector, values: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
         """Return a mask that is True for each row that can change a state."""
         rows = None if self._known_keys is None else self._passing(self._known_keys, key, values)
-        return np.ones(num_rows, np.bool_) if rows is None else _flagged(rows, num_rows)
+        return np.ones(num_rows, np.bool_) if rows is None else row_flags(rows, num_rows)
 
     def mask_of_unknown_keys(self, key: Vector) -> npt.NDArray[np.bool_] | None:
         """Return a mask that is True for each key of an unknown group; None if finding these would take long."""
         rows = None if self._known_keys is None else self._known_keys.unknown_rows(key)
-        return None if rows is None else _flagged(rows, len(key.data))
+        return None if rows is None else row_flags(rows, len(key.data))
 
     def mask_of_improving_values(self, aggregate_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
         """Return a mask that is True for each value of an aggregate that is better than the extreme of some group."""
@@ -131,7 +131,7 @@ class GroupExtrema:
         unknown_rows = known_keys.unknown_rows(key)
         if unknown_rows is None or not values:
             return unknown_rows
-        passing = _flagged(unknown_rows, len(key.data))
+        passing = row_flags(unknown_rows, len(key.data))
         for aggregate_index, vector in enumerate(values):
             numbers = _numbers(vector)
             if numbers is None:
@@ -268,13 +268,6 @@ def _is_extreme(call: AggregateCall) -> bool:
     """Return True if the call is MIN or MAX of numbers or times, without a FILTER."""
     has_numbers = _is_integer(call.dtype) or t.is_fractional(call.dtype)
     return bool(call.entry.extreme) and call.condition is None and has_numbers
-
-
-def _flagged(rows: Int64s, count: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of ``count`` rows that is True for ``rows``."""
-    flags = np.zeros(count, np.bool_)
-    flags[rows] = True
-    return flags
 
 
 def _is_integer(dtype: pa.DataType) -> bool:

@@ -21,18 +21,15 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.joins.build_side import BuildSide
 from kquery_spark.physical.joins.join_table import JoinTable, Matches
 from kquery_spark.physical.joins.pair_condition import PairCondition
-from kquery_spark.run_control import bounding_control, check_run, needs_small_batches
+from kquery_spark.physical.pairs import PAIR_BYTES, max_pairs, pair_slices
+from kquery_spark.run_control import bounding_control, check_run
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import reserve_gather
-from kquery_spark.types.vector import Int64s, Vector
+from kquery_spark.types.vector import Int64s
 
 if TYPE_CHECKING:
     from kquery_spark.physical.operators.join import JoinExec
 
-MAX_PAIRS = 2_000_000
-"""The number of pairs of rows that are in memory at once."""
-_MAX_BOUNDED_PAIRS = 131_072  # instead of MAX_PAIRS, for runs that must use little memory
-_PAIR_BYTES = 48  # the memory for row numbers per pair while pairs are computed
 ONE_SIDED = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
 _KEEPS_LEFT = (JoinKind.LEFT, JoinKind.FULL)
 _KEEPS_RIGHT = (JoinKind.RIGHT, JoinKind.FULL)
@@ -45,7 +42,7 @@ class Probe:
         self._plan = plan
         self._built, self._table = side
         self._control = bounding_control()
-        self.pairs_at_once = _MAX_BOUNDED_PAIRS if needs_small_batches() else MAX_PAIRS
+        self.pairs_at_once = max_pairs()
         # NOT IN depends on all build rows. If this side is only a partition, the caller overwrites these two.
         self.has_build_rows = self._built.num_rows > 0
         self.has_null_key = self._table.has_null_key
@@ -94,7 +91,7 @@ class Probe:
     def pairs(self, batch: Batch, matched: np.ndarray) -> Iterator[Batch]:
         """Output the pairs of a batch. Sets ``matched`` for its rows, and the marks of build rows."""
         n = batch.num_rows
-        keys = [Vector(v.dtype, v.physical(n)) for v in self._keys.run(batch)]
+        keys = [v.filled(n) for v in self._keys.run(batch)]
         codes, counts = self._table.counts(keys, n)
         # Without a condition, the counts decide which rows match, so semi and anti joins, and joins without output columns,
         # need no pairs. All others create the pairs, slice by slice.
@@ -107,7 +104,7 @@ class Probe:
             self._mark_by_keys(codes, counts)
             yield from self._counted(int(counts.sum()))
             return
-        for start, stop in _slices(counts, self.pairs_at_once):
+        for start, stop in pair_slices(counts, self.pairs_at_once):
             self._reserve_pairs(counts[start:stop])
             matches = self._table.matches(codes[start:stop], counts[start:stop])
             matches = Matches(matches.probe + start, matches.build)
@@ -141,7 +138,7 @@ class Probe:
         """Account for the memory of pairs before they are created: a single row may have more matches than fit."""
         if self._control is not None:
             pairs = int(counts.sum())
-            self._control.reserve(pairs * _PAIR_BYTES)
+            self._control.reserve(pairs * PAIR_BYTES)
             self._control.add(pairs)
 
     def probe_rows(self, batch: Batch, matched: np.ndarray) -> Iterator[Batch]:
@@ -204,25 +201,10 @@ class Probe:
             return self._one_side(batch, np.zeros(n, np.bool_))
         if self.has_null_key:
             return self._one_side(batch, np.ones(n, np.bool_))
-        keys = [Vector(v.dtype, v.physical(n)) for v in self._keys.run(batch)]
+        keys = [v.filled(n) for v in self._keys.run(batch)]
         _, counts = self._table.counts(keys, n)
         null = pc.is_null(keys[0].data).to_numpy(zero_copy_only=False)
         return self._one_side(batch, (counts > 0) | null)
-
-
-def _slices(counts: Int64s, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges (start, stop) of probe rows with at most ``limit`` pairs each, or with a single row that has more."""
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    if total <= limit:
-        yield 0, len(counts)
-        return
-    start = 0
-    while start < len(counts):
-        pairs_before = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, pairs_before + limit, side="right")))
-        yield start, stop
-        start = stop
 
 
 def _indices(rows: Int64s, whole: int | None) -> pa.Array | None:

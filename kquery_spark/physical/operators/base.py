@@ -183,3 +183,10 @@ def clustered_keys(first: Sequence[Expr], then: Sequence[Expr]) -> list[frozense
     """
     prefixes = [frozenset((*first, *then[:i])) for i in range(len(then) + 1)]
     return [keys for keys in prefixes if keys]
+
+
+def walk_operators(plan: PhysicalPlan, depth: int = 0) -> Iterator[tuple[PhysicalPlan, int]]:
+    """Yield the operators of a plan with their depth, parents first."""
+    yield plan, depth
+    for child in plan.children:
+        yield from walk_operators(child, depth + 1)

@@ -45,7 +45,7 @@ class GenerateExec(UnaryExec):
         places = [self.child.schema.get_field_index(name) for name in self.required]
 
         def generate(batch: Batch) -> Batch:
-            args = [Vector(v.dtype, v.physical(batch.num_rows)) for v in program.run(batch)]
+            args = [v.filled(batch.num_rows) for v in program.run(batch)]
             owners, generated = self._generated(args, batch.num_rows)
             index = pa.array(owners)
             reserve_gather([batch.columns[i] for i in places], owners)

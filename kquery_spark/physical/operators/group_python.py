@@ -20,8 +20,7 @@ from kquery_spark.physical.python_batches import (
     coalesced,
     combined_batches,
 )
-from kquery_spark.types.batch import Batch
-from kquery_spark.types.vector import Vector
+from kquery_spark.types.batch import Batch, from_vectors
 
 Group = Iterator[pa.RecordBatch]
 
@@ -69,10 +68,8 @@ class GroupPythonExec(PythonExec):
 
     def _keys(self, program: Program, rows: Batch) -> Batch:
         """Return the keys of rows that begin groups, unchanged: Spark does not normalize -0.0 for Python UDFs."""
-        n = rows.num_rows
-        vectors = (Vector(v.dtype, v.physical(n)) for v in program.run(rows))
         schema = pa.schema([key.field for key in self.keys])
-        return Batch(schema, tuple(v.data for v in vectors), n)
+        return from_vectors(schema, program.run(rows), rows.num_rows)
 
     @override
     def label(self) -> str:

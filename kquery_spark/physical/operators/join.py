@@ -27,13 +27,13 @@ from kquery_spark.physical.dynamic_filters.runtime_filter import (
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.joins.build_side import BuildSide
 from kquery_spark.physical.joins.join_table import JoinTable
-from kquery_spark.physical.joins.probe import MAX_PAIRS, ONE_SIDED, Probe
+from kquery_spark.physical.joins.probe import ONE_SIDED, Probe
 from kquery_spark.physical.joins.spilled_side import SpilledChunks, SpilledSide, chunks_with_marks
 from kquery_spark.physical.operators.base import BinaryExec, PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.replicate import ReplicateExec
+from kquery_spark.physical.pairs import MAX_PAIRS
 from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, hashed_bytes
 from kquery_spark.types.batch import Batch, coalesced, concat
-from kquery_spark.types.vector import Vector
 
 #: By build side, the kinds of joins that output no build row on its own, only together with a probe row or not at all.
 _EMITS_PROBE_ROWS_ONLY = {
@@ -281,7 +281,7 @@ class JoinExec(BinaryExec):
         """Return the build rows as one batch, and their join table. direct_bytes: see ``JoinTable``."""
         batch = concat(schema, batches)
         vectors = Program(self._side_keys(build=True), schema).run(batch)
-        keys = [Vector(v.dtype, v.physical(batch.num_rows)) for v in vectors]
+        keys = [v.filled(batch.num_rows) for v in vectors]
         return batch, JoinTable(keys, batch.num_rows, [k.null_safe for k in self.keys], direct_bytes)
 
     @override

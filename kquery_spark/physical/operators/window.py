@@ -28,7 +28,6 @@ from kquery_spark.physical.windows import (
     window_keys,
 )
 from kquery_spark.types.batch import Batch, concat, cut, pick
-from kquery_spark.types.vector import Vector
 
 _ARRANGED_ROW_BYTES = 32  # memory of the position, the partition, the peers and the result of a row
 
@@ -145,7 +144,7 @@ class WindowExec(UnaryExec):
         arranged = batch.take(pa.array(rows))
         arguments = [a for c in self.calls for a in c.expr.children]
         values = iter(Program([*(k.expr for k in self.order), *arguments], batch.schema).run(arranged))
-        windowed = Windowed(segments, [(k, _filled(next(values), n)) for k in self.order])
+        windowed = Windowed(segments, [(k, next(values).filled(n)) for k in self.order])
         columns = list(arranged.columns)
         for named in self.calls:
             call = named.expr
@@ -178,11 +177,6 @@ def _working_bytes(nbytes: int, rows: int) -> int:
 def _min_streamed_bytes(config: EngineConfig) -> int:
     """Return the size from which computing a partition in pieces on disk costs less than holding it in memory."""
     return config.memory_bytes // 4
-
-
-def _filled(vector: Vector, n: int) -> Vector:
-    """Return a vector of ``n`` values, also for a vector that is a scalar."""
-    return Vector(vector.dtype, vector.physical(n))
 
 
 def _drain(batches: list[Batch]) -> Iterator[Batch]:

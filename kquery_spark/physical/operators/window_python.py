@@ -20,7 +20,6 @@ from kquery_spark.physical.python_batches import Arguments, PendingRows, PythonE
 from kquery_spark.physical.windows import arrange
 from kquery_spark.physical.windows.frames import frame_rows
 from kquery_spark.types.batch import Batch, coalesced, concat
-from kquery_spark.types.vector import Vector
 
 Partition = Iterator[pa.RecordBatch]
 
@@ -73,7 +72,7 @@ class WindowPythonExec(PythonExec):
             return
         n = rows.num_rows
         values = Program([key.expr for key in self.order], rows.schema).run(rows)
-        order = [(key, Vector(v.dtype, v.physical(n))) for key, v in zip(self.order, values, strict=True)]
+        order = [(key, v.filled(n)) for key, v in zip(self.order, values, strict=True)]
         _, segments = arrange([], order, n)
         for frame in self.frames:
             for bound in frame_rows(frame, segments, order):

@@ -68,7 +68,7 @@ def framed(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) 
     """Return, for each row, the aggregate of the rows ``low:high``."""
     types = accumulator_of(call).state_types([a.dtype for a in args], call.dtype)
     if any(pa.types.is_list(x) for x in types):
-        arrays = [Vector(a.dtype, a.physical(len(low))) if not a.is_scalar else a for a in args]
+        arrays = [a.filled(len(low)) if not a.is_scalar else a for a in args]
         return _range_by_range(call, accumulator_of(call), arrays, low, high)
     return finished(call, framed_states(call, args, low, high), len(low))
 
@@ -82,11 +82,11 @@ def framed_states(call: WindowCall, args: Sequence[Vector], low: Int64s, high: I
     states: list[Vector] | None = None
     if entry.adds:
         state = accumulator_of(call).state_types([args[0].dtype], call.dtype)[0]
-        states = _sums(Vector(args[0].dtype, args[0].physical(n)), state, low, high)
+        states = _sums(args[0].filled(n), state, low, high)
         if states is None or args[0].dtype == t.YEAR_MONTH:
             _check_sums(call, args, low, high)
     elif entry.extreme:
-        values = Vector(args[0].dtype, args[0].physical(n))
+        values = args[0].filled(n)
         if not reduce.has_negative_zero(values):
             states = [_extremes(values, low, high, entry.extreme == "greatest")]
     return _by_merging(call, args, low, high) if states is None else states
@@ -101,7 +101,7 @@ def _check_sums(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int
     entry = aggregate_function(call.function)
     if not entry.adds or not len(low):
         return
-    vector = Vector(args[0].dtype, args[0].physical(len(low)))
+    vector = args[0].filled(len(low))
     if pa.types.is_decimal(vector.dtype):
         limit = 10.0 ** accumulator_of(call).state_types([vector.dtype], call.dtype)[0].precision
         if vector.is_narrow:
@@ -210,9 +210,9 @@ def _by_merging(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int
     For moments over short frames, values are added one by one, because the order decides the last digits of the result.
     """
     n, accumulate = len(low), accumulator_of(call)
-    arrays = [Vector(a.dtype, a.physical(n)) if not a.is_scalar else a for a in args]
+    arrays = [a.filled(n) if not a.is_scalar else a for a in args]
     if isinstance(accumulate, CentralMoments) and are_short(low, high):
-        return accumulate.frame_states(Vector(args[0].dtype, args[0].physical(n)), low, high)
+        return accumulate.frame_states(args[0].filled(n), low, high)
     rows = np.arange(n, dtype=np.int64)
     context = context_of(call, n)
     states = accumulate.update(arrays, Groups(rows, n, rows), context)

@@ -54,7 +54,7 @@ def window_keys(
     """Evaluate PARTITION BY and ORDER BY over a batch; returns the first two arguments of ``arrange``."""
     n, parts = batch.num_rows, len(partition)
     vectors = Program([*partition, *(key.expr for key in order)], batch.schema).run(batch)
-    filled = [Vector(v.dtype, v.physical(n)) for v in vectors[:parts]]
+    filled = [v.filled(n) for v in vectors[:parts]]
     return filled, list(zip(order, vectors[parts:], strict=True))
 
 

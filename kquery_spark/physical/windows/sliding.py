@@ -20,13 +20,11 @@ import pyarrow as pa
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import Accumulator
 from kquery_spark.physical.grouping.groups import Groups
-from kquery_spark.run_control import needs_small_batches
+from kquery_spark.physical.pairs import PAIR_BYTES, max_pairs, pair_slices
 from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Int64s, Vector
 
-_MAX_PAIRS = 2_000_000
-_MAX_BOUNDED_PAIRS = 131_072  # for runs that must use little memory
 _MAX_RUN_RATIO = 2  # running sums are used if they add at most this many values per row of the input
 # Sums in order are computed value by value up to this average number of additions per row.
 _MAX_ADDITIONS_PER_ROW = 64
@@ -189,19 +187,13 @@ def frame_pairs(low: Int64s, high: Int64s) -> Iterator[tuple[int, int, Int64s, I
     """Expand the frames ``low:high`` of rows to pairs of a row and a row in its frame, for a slice of rows at a time.
 
     Yields start and stop of the slice, and for each pair the index of its row within the slice and the row of the frame. A
-    slice has at most _MAX_PAIRS pairs, or a single row. Example: the frames 0:1, 0:2 and 1:3 give the slice 0, 3 with the
+    slice has at most MAX_PAIRS pairs, or a single row. Example: the frames 0:1, 0:2 and 1:3 give the slice 0, 3 with the
     rows 0, 1, 1, 2, 2 and the frame rows 0, 0, 1, 1, 2.
     """
     lengths = high - low
-    ends = np.cumsum(lengths)
-    start, n = 0, len(low)
-    at_once = _MAX_BOUNDED_PAIRS if needs_small_batches() else _MAX_PAIRS
-    while start < n:
-        done = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, done + at_once, side="right")))
+    for start, stop in pair_slices(lengths, max_pairs()):
         size = lengths[start:stop]
-        reserve_rows(int(ends[stop - 1]) - done, 48)
+        reserve_rows(int(size.sum()), PAIR_BYTES)
         owner = np.repeat(np.arange(stop - start, dtype=np.int64), size)
         within = np.arange(len(owner), dtype=np.int64) - np.repeat(np.cumsum(size) - size, size)
         yield start, stop, owner, np.repeat(low[start:stop], size) + within
-        start = stop

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kquery_spark.expr import Expr
@@ -25,7 +25,7 @@ from kquery_spark.physical.operators import (
     PhysicalPlan,
     ReplicateExec,
 )
-from kquery_spark.planner.distribution import DistributedPlan, Distribution
+from kquery_spark.planner.distribution import DistributedPlan, Distribution, stage_leaves
 from kquery_spark.planner.lowering.registry import lowers
 from kquery_spark.planner.semi_joins import null_rejecting_keys, reduced_groups, reduced_sides
 
@@ -99,18 +99,10 @@ def _lower_from_read_stages(
     lowered = planner.lower(built)
     if lowered.distribution is not Distribution.SINGLE:
         return None
-    read = list(_exchanges(probe.plan))
-    only_these = all(any(needed is other for other in read) for needed in _exchanges(lowered.plan))
+    read = [leaf for leaf in stage_leaves(probe.plan) if isinstance(leaf, ExchangeExec)]
+    needed = [leaf for leaf in stage_leaves(lowered.plan) if isinstance(leaf, ExchangeExec)]
+    only_these = all(any(exchange is other for other in read) for exchange in needed)
     return lowered.plan if only_these else None
-
-
-def _exchanges(plan: PhysicalPlan) -> Iterator[ExchangeExec]:
-    """Yield the exchanges that the stage of the plan reads."""
-    if isinstance(plan, ExchangeExec):
-        yield plan
-        return
-    for child in plan.children:
-        yield from _exchanges(child)
 
 
 def _lower_shuffled(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan:

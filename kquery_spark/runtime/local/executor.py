@@ -221,20 +221,17 @@ def _stream_tasks(
 
 
 def _contexts(stage: Stage, config: EngineConfig, exchanged: Exchanged, inputs: Inputs) -> list[TaskContext]:
-    return [_context(stage, i, config, exchanged, inputs) for i in range(len(stage.tasks))]
-
-
-def _context(
-    stage: Stage, index: int, config: EngineConfig, exchanged: Mapping[str, list[list[Batch]]], inputs: Inputs
-) -> TaskContext:
-    readers: dict[str, Callable[[], Iterator[Batch]]] = {}
-    for name in stage.inputs:
-        readers[name] = partial(_read, exchanged[name], index) if name in exchanged else inputs[name]
-    return TaskContext(config=config, splits=stage.tasks[index].as_dict(), inputs=readers)
-
-
-def _read(targets: list[list[Batch]], index: int) -> Iterator[Batch]:
-    yield from targets[index]
+    return [
+        TaskContext(
+            config=config,
+            splits=splits.as_dict(),
+            inputs={
+                name: partial(iter, exchanged[name][task]) if name in exchanged else inputs[name]
+                for name in stage.inputs
+            },
+        )
+        for task, splits in enumerate(stage.tasks)
+    ]
 
 
 def _run_task(stage: Stage, context: TaskContext, meter: TaskMeter | None) -> list[tuple[int, Batch]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -11,8 +11,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import PlanError
 from kquery_spark.kernels.zones import adopted_tables_in
-from kquery_spark.logical.python_calls import PythonCalls
-from kquery_spark.physical.operators import PhysicalPlan
+from kquery_spark.physical.operators.base import walk_operators
 from kquery_spark.physical.operators.python_exec import PythonExec
 from kquery_spark.runtime.spark.metering import SeveralMeters
 from kquery_spark.runtime.spark.spill_total import SPILL_TOTAL
@@ -69,14 +68,6 @@ def to_dataframe(
 def _crosses_unchanged(schema: StructType) -> bool:
     """True if the columns can be sent to a Python worker unchanged: their names are unique, and no type needs conversion."""
     return len(set(schema.names)) == len(schema.names) and not converted_columns(schema)
-
-
-def _python_calls(plan: PhysicalPlan) -> Iterator[PythonCalls]:
-    """Yield the calls of users' Python functions in the plan of a stage."""
-    if isinstance(plan, PythonExec):
-        yield plan.calls
-    for child in plan.children:
-        yield from _python_calls(child)
 
 
 def _with_own_names(schema: StructType) -> StructType:
@@ -206,7 +197,8 @@ class _Builder:
         schema, output = (
             (self._schema, self._output) if last else (_PAYLOAD, self._plans.attributes(_PAYLOAD))
         )
-        child, calls = self._input(stage), list(_python_calls(stage.plan))
+        child = self._input(stage)
+        calls = [node.calls for node, _ in walk_operators(stage.plan) if isinstance(node, PythonExec)]
         broadcasts = dict.fromkeys(variable for call in calls for variable in call.broadcasts)
         name = f"{STAGE_FUNCTION}{stage.stage_id}"
         return self._plans.map_in_arrow(child, task, schema, output, name, bool(calls), broadcasts)

@@ -9,7 +9,8 @@ from typing import TypeVar
 from pyspark import Accumulator, AccumulatorParam, SparkContext
 from typing_extensions import override
 
-from kquery_spark.physical.operators import Metrics, PhysicalPlan, TaskContext
+from kquery_spark.physical.operators import Metrics, TaskContext
+from kquery_spark.physical.operators.base import walk_operators
 from kquery_spark.runtime.task_meter import TaskMeter
 from kquery_spark.stages.graph import Stage
 
@@ -98,13 +99,6 @@ class Metering:
         labels = ["  " * depth + node.label() for node, depth in walk_operators(stage.plan)]
         operators = [(label, _sum(r.operators[i] for r in mine)) for i, label in enumerate(labels)]
         return StageMetrics(len(mine), sum(r.sent for r in mine), tuple(operators))
-
-
-def walk_operators(plan: PhysicalPlan, depth: int = 0) -> Iterator[tuple[PhysicalPlan, int]]:
-    """Yield the operators of a plan with their depth, parents first."""
-    yield plan, depth
-    for child in plan.children:
-        yield from walk_operators(child, depth + 1)
 
 
 def _sum(parts: Iterator[Metrics]) -> Metrics:

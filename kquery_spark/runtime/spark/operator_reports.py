@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kquery_spark.physical.operators import Metrics, PhysicalPlan, ReadExec, ScanExec, TaskContext
-from kquery_spark.runtime.spark.metering import walk_operators
+from kquery_spark.physical.operators.base import walk_operators
 from kquery_spark.spark_bridge.session.task_execution import SparkExecution
 from kquery_spark.stages.graph import Stage
 
