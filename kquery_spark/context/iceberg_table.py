@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -13,23 +12,11 @@ from kquery_spark.context.table_metadata import as_source_errors
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.iceberg.name_mapping import PROPERTY
+from kquery_spark.sources.iceberg.primitive_types import primitive_type
 from kquery_spark.sources.iceberg.source import iceberg_source
 from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile, read_schema
-from kquery_spark.types import names as t
 
 _INSTALL = "Iceberg tables are read by the package pyiceberg: pip install 'kquery-spark[iceberg]'"
-_TYPES = {
-    "boolean": t.BOOL,
-    "int": t.INT,
-    "long": t.LONG,
-    "float": t.FLOAT,
-    "double": t.DOUBLE,
-    "date": t.DATE,
-    "string": t.STRING,
-    "binary": t.BINARY,
-    "timestamp": pa.timestamp("us"),
-}
-_DECIMAL = re.compile(r"decimal\((\d+), *(\d+)\)")
 # Storage options by name, and pyiceberg's S3 setting for each.
 _PROPERTIES = {
     "aws_access_key_id": "s3.access-key-id",
@@ -102,14 +89,10 @@ def _arrow_type(field: Field, time_zone: str) -> pa.DataType:
         return pa.list_(nested[0])
     if field.kind == "map":
         return pa.map_(nested[0].type, nested[1].type)
-    if field.kind == "timestamptz":
-        return t.timestamp(time_zone)
-    decimal = _DECIMAL.fullmatch(field.kind)
-    if decimal is not None:
-        return pa.decimal128(int(decimal[1]), int(decimal[2]))
-    if field.kind not in _TYPES:
+    dtype = primitive_type(field.kind, time_zone)
+    if dtype is None:
         raise Unsupported(f"{field.name} is of the type {field.kind}")
-    return _TYPES[field.kind]
+    return dtype
 
 
 def _planned(task: Any, specs: Mapping[int, Any]) -> PlannedFile:

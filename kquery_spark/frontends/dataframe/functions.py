@@ -66,8 +66,6 @@ def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
         if form.trims and len(nodes) == 2:
             # PySpark passes the string first and the characters second; SQL's plain call has the reverse order
             return Column(ast.Trim(form.trims, nodes[1], nodes[0]))
-        if always_distinct and nodes == [ast.Name(("*",))]:
-            nodes = [ast.Star()]
         nulls = "IGNORE" if ignorenulls else None
         return Column(ast.Call((function,), tuple(nodes), distinct=distinct or always_distinct, nulls=nulls))
 

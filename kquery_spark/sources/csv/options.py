@@ -116,7 +116,6 @@ def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptio
         if key in options and options.pop(key) not in allowed:
             raise Unsupported(f"the CSV option {key} is supported with its default only")
     separator = _unescaped(str(options.pop("sep", options.pop("delimiter", ","))))
-    options.pop("delimiter", None)
     result = CsvOptions(
         header=_flag(options, "header"),
         delimiter=separator,

@@ -263,7 +263,7 @@ _ISO_DATE = re.compile(r"(-?\d{4}|[+-]\d{5,9})-(\d\d)-(\d\d)", re.ASCII)
 def parse_iso_date(text: str) -> int | None:
     """Parse ``uuuu-MM-dd`` to days since 1970 like java.time in strict mode; None if it is not such a date."""
     match = _ISO_DATE.fullmatch(text)
-    if match is None or (match[1].startswith("-") and len(match[1]) < 5):
+    if match is None:
         return None
     year, month, day = int(match[1]), int(match[2]), int(match[3])
     if not civil.is_valid(np.array([year]), np.array([month]), np.array([day]))[0]:

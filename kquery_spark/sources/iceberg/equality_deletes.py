@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 
 import pyarrow as pa
 
 from kquery_spark.sources.iceberg.features import EQUALITY_TYPE, MANY_EQUALITY_DELETES
+from kquery_spark.sources.iceberg.primitive_types import primitive_type
 from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile
-from kquery_spark.types import names as t
 
 _MAX_VALUES = 20_000_000  # rows of all delete files together; a task may have most of them in memory
-_DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
-# Types with one representation per value. Floats are not here: Iceberg distinguishes zeros and NaNs that Spark does not.
-_TYPES = {
-    "boolean": t.BOOL,
-    "int": t.INT,
-    "long": t.LONG,
-    "string": t.STRING,
-    "binary": t.BINARY,
-    "date": t.DATE,
-    "timestamp": t.TIMESTAMP_NTZ,
-    "timestamptz": t.timestamp("UTC"),
-}
+# Floats have several representations of one value: Iceberg distinguishes zeros and NaNs that Spark does not.
+_FLOATS = ("float", "double")
 
 
 def equality_deletes(files: Iterable[PlannedFile]) -> list[DeleteFile]:
@@ -57,9 +46,7 @@ def further_keys(
 
 
 def _key_type(key: Field) -> pa.DataType:
-    decimal = _DECIMAL.fullmatch(key.kind)
-    if decimal is not None:
-        return t.decimal(int(decimal[1]), int(decimal[2]))
-    if key.kind not in _TYPES:
+    dtype = None if key.kind in _FLOATS else primitive_type(key.kind, "UTC")
+    if dtype is None:
         raise EQUALITY_TYPE.declined(column=key.name, kind=key.kind)
-    return _TYPES[key.kind]
+    return dtype

@@ -15,11 +15,11 @@ from kquery_spark.functions.casts.floats import java_text
 from kquery_spark.kernels.json_documents import to_json
 from kquery_spark.kernels.json_parser import Node, parse_string
 from kquery_spark.sources.csv.values import converted, parse_decimal, parse_fractional
+from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY
 from kquery_spark.sources.json.options import JsonOptions
 from kquery_spark.types import names as t
 
 _DAYS = re.compile(r"[+-]?[0-9]{1,10}")
-_GREGORIAN_START_DAY = -141427  # 1582-10-15; Spark interprets smaller numbers of days in the Julian calendar
 _DOUBLES = {
     "NaN": np.nan, "+INF": np.inf, "-INF": -np.inf,
     "Infinity": np.inf, "+Infinity": np.inf, "-Infinity": -np.inf,
@@ -64,7 +64,7 @@ def from_strings(strings: pa.Array, dtype: pa.DataType, options: JsonOptions) ->
 def _days(text: str) -> int | None:
     if _DAYS.fullmatch(text) is None or not -(2**31) <= int(text) < 2**31:
         return None
-    if int(text) < _GREGORIAN_START_DAY:
+    if int(text) < GREGORIAN_START_DAY:
         raise SourceError(f"the date {text!r}, a number of days before 1582, is not supported")
     return int(text)
 

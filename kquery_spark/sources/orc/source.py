@@ -27,7 +27,7 @@ from kquery_spark.sources.files import (
     with_partitions,
 )
 from kquery_spark.sources.footers import map_files
-from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY, gregorian_days
+from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY, REBASE_END_MICROS, gregorian_days
 from kquery_spark.sources.orc.features import UNNAMED
 from kquery_spark.sources.orc.file import OrcContent, open_orc, orc_content, remote_orc
 from kquery_spark.sources.orc.footer import OrcCalendar
@@ -39,7 +39,6 @@ from kquery_spark.types.vector import Int64s, from_arrow
 
 _TYPE_KEY = b"spark.sql.catalyst.type"
 _MISSING_DAYS = 10  # days before 1582-10-15 that the hybrid calendar skips
-_YEAR_1900_MICROS = -2_208_988_800_000_000
 _MAX_NANOS_MILLIS = 9_223_372_036_854  # milliseconds; pyarrow reads timestamps as nanoseconds
 _TWO_DAYS_MICROS = 2 * DAY_MICROS
 
@@ -187,7 +186,7 @@ class OrcSource(Source):
             # Readers differ in how they read fractions of seconds before 1970, and in their zone rules before 1900.
             early = pc.less(micros, _TWO_DAYS_MICROS)
             whole = pc.equal(pc.multiply(pc.divide(micros, 1_000_000), 1_000_000), micros)
-            if lowest < _YEAR_1900_MICROS or not pc.all(pc.or_kleene(pc.invert(early), whole)).as_py():
+            if lowest < REBASE_END_MICROS or not pc.all(pc.or_kleene(pc.invert(early), whole)).as_py():
                 raise SourceError(f"a time before 1900 (1970 if fractional) in {what} is not supported")
         if zones.fixed_offset(self.zone) == 0:
             return micros.view(dtype)
@@ -251,7 +250,7 @@ def _reads_exactly(low_ms: int, high_ms: int) -> bool:
     # Some writers store a fraction of the last second before 1970 as a fraction of the first second after it.
     is_whole_second = low_ms % 1000 == 0
     return (
-        low_ms >= _YEAR_1900_MICROS // 1000
+        low_ms >= REBASE_END_MICROS // 1000
         and (low_ms >= 1000 or is_whole_second)
         and high_ms < _MAX_NANOS_MILLIS
     )

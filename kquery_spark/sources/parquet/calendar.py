@@ -26,6 +26,7 @@ from kquery_spark.sources.hybrid_calendar import (
 )
 from kquery_spark.sources.parquet.leaves import Leaf, column_leaves
 from kquery_spark.types import names as t
+from kquery_spark.types.arrow_types import LISTS, is_any
 from kquery_spark.types.vector import Int64s, own_bitmap, slots
 
 CORRECTED, LEGACY, EXCEPTION = MODES = ("CORRECTED", "LEGACY", "EXCEPTION")
@@ -121,7 +122,7 @@ class ColumnRebase:
             return self._struct(data, dtype, leaf_numbers)
         if pa.types.is_map(kind):
             return self._map(data, dtype, leaf_numbers)
-        if _is_list(kind):
+        if is_any(kind, LISTS):
             values = self._rebased(data.values, None if dtype is None else dtype.value_type, leaf_numbers)
             return _with_child(data, _list_of(kind, kind.value_field.with_type(values.type)), values)
         leaf = self.leaves.get(next(leaf_numbers))
@@ -196,10 +197,6 @@ def _time_leaf(part: Leaf, leaf: Any) -> TimeLeaf | None:
     if pa.types.is_timestamp(dtype) and dtype.tz is not None and dtype.unit in _LIMITS:
         return TimeLeaf(part.leaf_index, TIMESTAMP, _LIMITS[dtype.unit])
     return None
-
-
-def _is_list(dtype: pa.DataType) -> bool:
-    return any(f(dtype) for f in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
 
 
 def _list_of(kind: pa.DataType, field: pa.Field) -> pa.DataType:

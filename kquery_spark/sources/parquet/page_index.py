@@ -23,11 +23,11 @@ from kquery_spark.sources.parquet.footer_tables import ABSENT, Chunk, footer_tab
 from kquery_spark.sources.parquet.pages import Pages
 from kquery_spark.sources.parquet.thrift_compact import Cursor
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
+from kquery_spark.types.arrow_types import STRINGS, is_any
 from kquery_spark.types.units import MICRO_NANOS
 
 # limits of one read of the index, because no other read can begin before it is finished
 _MAX_WHOLE_BYTES, _MAX_BYTES = 1 << 20, 8 << 20
-_STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _WIDE = Context(prec=38)
 _MAX_DECIMAL_BYTES = 16
 _INTEGERS = ("INT32", "INT64")
@@ -203,7 +203,7 @@ def _decoder(physical: str, dtype: pa.DataType) -> Callable[[bytes], Any] | None
         return partial(_decimal, "little" if physical in _INTEGERS else "big", dtype.scale)
     if physical in _INTEGERS:
         return _integer_decoder(dtype)
-    if physical == "BYTE_ARRAY" and any(test(dtype) for test in _STRINGS):
+    if physical == "BYTE_ARRAY" and is_any(dtype, STRINGS):
         return bytes
     form = _FLOAT_FORMS.get((physical, dtype))
     return None if form is None else partial(_float, form)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import Future
+from functools import partial
+from typing import NamedTuple
 
 import pyarrow as pa
 from typing_extensions import override
@@ -11,12 +12,17 @@ from typing_extensions import override
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ReaderAsFile
-from kquery_spark.sources.prefetch.fetching import fetching_threads
+from kquery_spark.sources.prefetch.fetching import InBackground
 from kquery_spark.sources.prefetch.read_counts import count_read
 
 _REQUEST_BYTES = 4 << 20
 _AHEAD_BYTES = 24 << 20  # requested bytes after the position that is being read
 _BEYOND_BYTES = 64 << 10  # size of a request after the expected end, for example for the rest of a line
+
+
+class _Request(NamedTuple):
+    part: ByteRange
+    data: InBackground[bytes]
 
 
 class ReadAhead:
@@ -41,7 +47,7 @@ class ReadAhead:
         for request in self._requests:
             part = request.part
             if part.start < stop and offset < part.end:
-                pieces.append(request.result()[max(offset - part.start, 0) : stop - part.start])
+                pieces.append(request.data.result()[max(offset - part.start, 0) : stop - part.start])
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def forget(self, before: int) -> None:
@@ -59,7 +65,7 @@ class ReadAhead:
     def close(self) -> None:
         """Cancel and release all requests."""
         while self._requests:
-            self._requests.pop().cancel()
+            self._requests.pop().data.abandon(lambda _: None)
 
     def _request_up_to(self, position: int) -> None:
         """Request all bytes before a position, and up to _AHEAD_BYTES after it."""
@@ -69,8 +75,20 @@ class ReadAhead:
             self._request(min(max(_BEYOND_BYTES, position - self._requested), self._size - self._requested))
 
     def _request(self, nbytes: int) -> None:
-        self._requests.append(_Request(self._file, ByteRange(self._requested, nbytes)))
+        part = ByteRange(self._requested, nbytes)
+        self._requests.append(_Request(part, InBackground(partial(_fetch, self._file, part))))
         self._requested += nbytes
+
+
+def _fetch(file: InputFile, part: ByteRange) -> bytes:
+    try:
+        data = file.read_unchecked(part.size, part.start)
+    finally:
+        file.check_unchanged()  # after errors, too, because their cause may be that the file has changed
+    if len(data) < part.size:
+        raise SourceError(f"{file.file.path} ends at byte {part.start + len(data)}, which is too early")
+    count_read(len(data))
+    return data
 
 
 class _Stream(ReaderAsFile):
@@ -85,34 +103,3 @@ class _Stream(ReaderAsFile):
         data = super().read(nbytes)
         self._forget(self._at)
         return data
-
-
-class _Request:
-    """One request in a background thread. Its bytes are counted for the thread that reads them first."""
-
-    def __init__(self, file: InputFile, part: ByteRange) -> None:
-        self.part = part
-        self._file = file
-        self._future: Future[bytes] = fetching_threads().submit(self._fetch)
-        self._is_counted = False
-
-    def _fetch(self) -> bytes:
-        try:
-            data = self._file.read_unchecked(self.part.size, self.part.start)
-        finally:
-            self._file.check_unchanged()  # after errors, too, because their cause may be that the file has changed
-        if len(data) < self.part.size:
-            raise SourceError(
-                f"{self._file.file.path} ends at byte {self.part.start + len(data)}, which is too early"
-            )
-        return data
-
-    def result(self) -> bytes:
-        data = self._future.result()
-        if not self._is_counted:
-            self._is_counted = True
-            count_read(len(data))
-        return data
-
-    def cancel(self) -> None:
-        self._future.cancel()

@@ -43,10 +43,7 @@ class StreamLayout:
         """Build the stream, from the position at which ``read_udfs`` begins to read."""
         parts = []
         if self.settings and eval_type != _PICKLED:
-            parts += [
-                integer_bytes(len(settings)),
-                *(text_bytes(entry) for pair in settings.items() for entry in pair),
-            ]
+            parts.append(pairs_stream(settings).getvalue())
             if self.writes_input_types and eval_type == _BATCHED:
                 parts.append(text_bytes(schema))
         if self.writes_profiling_flag:
@@ -70,11 +67,7 @@ class StreamLayout:
         return self.tables_named or (self.named and not (kind is not None and kind.gives_rows))
 
     def _call(self, call: PythonCall, named: bool) -> list[bytes]:
-        parts = [integer_bytes(len(call.offsets))]
-        for offset, name in zip(call.offsets, call.names, strict=True):
-            parts.append(integer_bytes(offset))
-            if named:
-                parts += [flag_bytes(True), text_bytes(name)] if name else [flag_bytes(False)]
+        parts = argument_bytes(call, named)
         parts.append(integer_bytes(len(call.commands)))
         parts += [sized_bytes(command) for command in call.commands]
         if self.writes_result_ids:
@@ -103,6 +96,16 @@ def pairs_stream(settings: Mapping[str, str]) -> io.BytesIO:
     """Encode the number of settings, and then their names and values."""
     strings = [text_bytes(entry) for pair in settings.items() for entry in pair]
     return io.BytesIO(b"".join([integer_bytes(len(settings)), *strings]))
+
+
+def argument_bytes(call: PythonCall, named: bool) -> list[bytes]:
+    """Encode the number of arguments, and their positions. named: whether each argument has a name or none."""
+    parts = [integer_bytes(len(call.offsets))]
+    for offset, name in zip(call.offsets, call.names, strict=True):
+        parts.append(integer_bytes(offset))
+        if named:
+            parts += [flag_bytes(True), text_bytes(name)] if name else [flag_bytes(False)]
+    return parts
 
 
 def integer_bytes(value: int) -> bytes:

@@ -20,8 +20,8 @@ from kquery_spark.spark_bridge.python.kinds import BATCHED_TABLE, PICKLED_TABLE
 from kquery_spark.spark_bridge.python.message import Dump, Function, dumper
 from kquery_spark.spark_bridge.python.streams import (
     STREAMS,
+    argument_bytes,
     flag_bytes,
-    integer_bytes,
     pairs_stream,
     sized_bytes,
     text_bytes,
@@ -111,11 +111,7 @@ def _message(call: TableCall) -> Any:
 
 def _stream(call: TableCall, has_names: bool) -> bytes:
     """Build the part after the settings for releases before 4.3. has_names: arguments have names, as from 4.0 on."""
-    parts = [integer_bytes(len(call.call.offsets))]
-    for offset, name in zip(call.call.offsets, call.call.names, strict=True):
-        parts.append(integer_bytes(offset))
-        if has_names:
-            parts += [flag_bytes(True), text_bytes(name)] if name else [flag_bytes(False)]
+    parts = argument_bytes(call.call, has_names)
     if has_names:
         parts.append(_integers(call.partition_indexes))
         parts += (

@@ -12,6 +12,7 @@ from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Call, Cast, Expr, Literal
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
+from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.functions import casts
 from kquery_spark.functions.aggregate_registry import AggregateFunction
 from kquery_spark.functions.math.overflow import mode_for_types
@@ -47,6 +48,15 @@ def check_arity(entry: Function | AggregateFunction, count: int) -> None:
         entry.check_arity(count)
     except PlanError as error:
         raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {error}") from None
+
+
+def check_argument_count(node: ast.Call, *counts: int) -> None:
+    """Raise PlanError unless the call has one of these numbers of arguments."""
+    if len(node.arguments) not in counts:
+        takes = " or ".join(map(str, counts)) + (" argument" if counts == (1,) else " arguments")
+        raise PlanError(
+            f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {node.name[0]} takes {takes}, not {len(node.arguments)}"
+        )
 
 
 class Conversions:

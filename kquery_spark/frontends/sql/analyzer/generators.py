@@ -55,9 +55,8 @@ class GeneratorAnalyzer:
     ) -> tuple[ResolvedRelation, list[ScopeColumn]]:
         """Add the generated columns to the relation's plan; returns it with the same scope, and the generated columns."""
         call = generated.call
-        function = generated.function
         plan, columns = self._plan(
-            relation, function.generator, function.keeps_row, call.arguments, generated.aliases, outer, call
+            relation, generated.function, call.arguments, generated.aliases, outer, call
         )
         return ResolvedRelation(plan, relation.scope), columns
 
@@ -69,12 +68,9 @@ class GeneratorAnalyzer:
         function = generator_function(name)
         if function is None:
             self._queries.fail(f"[UNRESOLVED_ROUTINE] unknown generator {name}", view)
-        keeps_row = function.keeps_row or view.outer
-        plan, columns = self._plan(
-            relation, function.generator, keeps_row, view.arguments, view.columns, outer, view
-        )
-        qualified = tuple(replace(c, qualifier=(view.alias,)) for c in columns)
-        return ResolvedRelation(plan, relation.scope.concat(Scope(qualified, relation.scope.facts)))
+        function = replace(function, keeps_row=function.keeps_row or view.outer)
+        plan, columns = self._plan(relation, function, view.arguments, view.columns, outer, view)
+        return _appended(relation, plan, columns, (view.alias,))
 
     def table_function(
         self, relation: ResolvedRelation, node: r.TableFunction, outer: OuterRow | None
@@ -83,23 +79,19 @@ class GeneratorAnalyzer:
         function = generator_function(node.name[-1].lower())
         assert function is not None
         columns = () if node.alias is None else node.alias.columns
-        plan, generated = self._plan(
-            relation, function.generator, function.keeps_row, node.arguments, columns, outer, node
-        )
-        qualifier = () if node.alias is None else (node.alias.name,)
-        qualified = tuple(replace(column, qualifier=qualifier) for column in generated)
-        return ResolvedRelation(plan, relation.scope.concat(Scope(qualified, relation.scope.facts)))
+        plan, generated = self._plan(relation, function, node.arguments, columns, outer, node)
+        return _appended(relation, plan, generated, () if node.alias is None else (node.alias.name,))
 
     def _plan(
         self,
         relation: ResolvedRelation,
-        kind: str,
-        keeps_row: bool,
+        function: GeneratorFunction,
         arguments: tuple[ast.Expression, ...],
         aliases: tuple[str, ...],
         outer: OuterRow | None,
         node: Node,
     ) -> tuple[LogicalPlan, list[ScopeColumn]]:
+        kind = function.generator
         analyzer = self._queries.expressions(relation.scope, outer, kind, relation.plan)
         if len(arguments) != 1:
             analyzer.fail(
@@ -119,8 +111,16 @@ class GeneratorAnalyzer:
             )
         names = list(aliases) or default_names
         inner = tuple(self._queries.names.fresh(n) for n in names)
-        plan = Generate(relation.plan, Generator(kind), (argument,), inner, keeps_row)
+        plan = Generate(relation.plan, Generator(kind), (argument,), inner, function.keeps_row)
         return plan, [ScopeColumn(n, plan.column(i)) for n, i in zip(names, inner, strict=True)]
+
+
+def _appended(
+    relation: ResolvedRelation, plan: LogicalPlan, columns: list[ScopeColumn], qualifier: tuple[str, ...]
+) -> ResolvedRelation:
+    """The plan with the columns of the relation and the generated columns, which get the qualifier."""
+    qualified = tuple(replace(column, qualifier=qualifier) for column in columns)
+    return ResolvedRelation(plan, relation.scope.concat(Scope(qualified, relation.scope.facts)))
 
 
 def _column_names(kind: str, dtype: pa.DataType) -> list[str] | None:

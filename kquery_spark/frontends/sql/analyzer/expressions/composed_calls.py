@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, Literal
+from kquery_spark.frontends.sql.analyzer.conversions import check_argument_count
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import CALLS, ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.types import names as t
@@ -11,12 +11,7 @@ from kquery_spark.types import names as t
 
 def _arguments(analyzer: ExpressionAnalyzer, node: ast.Call, *counts: int) -> list[Expr]:
     """The arguments of a call; raises an error unless their number is one of the allowed ones."""
-    if len(node.arguments) not in counts:
-        expected = " or ".join(map(str, counts))
-        raise PlanError(
-            f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {node.name[0]} takes {expected} argument(s), "
-            f"not {len(node.arguments)}"
-        )
+    check_argument_count(node, *counts)
     return list(analyzer.arguments(node))
 
 

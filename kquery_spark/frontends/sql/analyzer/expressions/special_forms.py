@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Call, Expr, Literal
+from kquery_spark.frontends.sql.analyzer.conversions import check_argument_count
 from kquery_spark.frontends.sql.analyzer.expressions.access import struct_of
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import CALLS, EXPRESSIONS, ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.expressions.conditional import as_try_cast
@@ -57,15 +58,6 @@ def _date_field(analyzer: ExpressionAnalyzer, field: str, source: ast.Expression
     return analyzer.call(name, value)
 
 
-def _check_arity(node: ast.Call, *counts: int) -> None:
-    """Raise PlanError unless the call has one of these numbers of arguments."""
-    if len(node.arguments) not in counts:
-        takes = " or ".join(map(str, counts)) + (" argument" if counts == (1,) else " arguments")
-        raise PlanError(
-            f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {node.name[0]} takes {takes}, not {len(node.arguments)}"
-        )
-
-
 @CALLS.handles("extract", "date_part", "datepart")
 def _date_part(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if len(node.arguments) != 2 or not isinstance(node.arguments[0], ast.StringLiteral):
@@ -75,7 +67,7 @@ def _date_part(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
 @CALLS.handles("if")
 def _if(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    _check_arity(node, 3)
+    check_argument_count(node, 3)
     condition = analyzer.condition(node.arguments[0], "IF")
     if condition == Literal(True, t.BOOL):
         # with the condition TRUE, a CASE is nullable only if this branch is, but an IF if any branch is
@@ -87,7 +79,7 @@ def _if(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 @CALLS.handles("to_date")
 def _to_date(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """``to_date(x)`` and ``to_date(text, pattern)``."""
-    _check_arity(node, 1, 2)
+    check_argument_count(node, 1, 2)
     if len(node.arguments) == 2:
         return _parse_with_pattern(analyzer, node, t.DATE)
     return analyzer.convert.cast(analyzer.expr(node.arguments[0]), t.DATE, implicit=False)
@@ -96,7 +88,7 @@ def _to_date(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 @CALLS.handles("to_timestamp")
 def _to_timestamp(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """``to_timestamp(x)`` and ``to_timestamp(text, pattern)``."""
-    _check_arity(node, 1, 2)
+    check_argument_count(node, 1, 2)
     target = t.timestamp(analyzer.facts.time_zone)
     if len(node.arguments) == 2:
         return _parse_with_pattern(analyzer, node, target)
@@ -135,7 +127,7 @@ def _timestamp_call_with_unit(analyzer: ExpressionAnalyzer, node: ast.Call) -> E
 
 @CALLS.handles("nvl2")
 def _nvl2(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    _check_arity(node, 3)
+    check_argument_count(node, 3)
     tested, present, absent = analyzer.arguments(node)
     return analyzer.case([analyzer.call("isnotnull", tested)], [present], absent)
 
@@ -163,7 +155,7 @@ def _arrays_zip(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
 @CALLS.handles("map_contains_key")
 def _map_contains_key(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    _check_arity(node, 2)
+    check_argument_count(node, 2)
     entries, key = analyzer.arguments(node)
     return analyzer.call("array_contains", analyzer.call("map_keys", entries), key)
 
@@ -176,7 +168,7 @@ def _trim_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
 @CALLS.handles("nvl", "ifnull")
 def _nvl(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    _check_arity(node, 2)
+    check_argument_count(node, 2)
     return analyzer.call("coalesce", *analyzer.arguments(node))
 
 
@@ -192,13 +184,13 @@ def _extremum(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
 @CALLS.handles("div")
 def _div(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    _check_arity(node, 2)
+    check_argument_count(node, 2)
     return analyzer.expr(ast.Binary("DIV", *node.arguments, pos=node.pos))
 
 
 @CALLS.handles("nullifzero")
 def _nullifzero(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    _check_arity(node, 1)
+    check_argument_count(node, 1)
     (operand,) = analyzer.arguments(node)
     return analyzer.case([analyzer.call("eq", operand, Literal(0, t.INT))], [Literal(None, t.NULL)], operand)
 
