@@ -7,6 +7,7 @@ that an earlier one decides.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -138,14 +139,6 @@ def _extreme(op: str, args: Sequence[Vector], context: CallContext) -> Data:
     return best
 
 
-def _greatest(args: Sequence[Vector], context: CallContext) -> Data:
-    return _extreme("lt", args, context)
-
-
-def _least(args: Sequence[Vector], context: CallContext) -> Data:
-    return _extreme("gt", args, context)
-
-
 def _orderable(types: Sequence[pa.DataType]) -> pa.DataType:
     dtype = common_argument_type(types)
     if not can_order(dtype):
@@ -218,7 +211,7 @@ register(
     ),
     Function(
         "greatest",
-        _greatest,
+        partial(_extreme, "lt"),
         _orderable,
         catalyst=("Greatest",),
         calls=ALL_COLUMNS,
@@ -230,7 +223,7 @@ register(
     ),
     Function(
         "least",
-        _least,
+        partial(_extreme, "gt"),
         _orderable,
         catalyst=("Least",),
         calls=ALL_COLUMNS,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.functions.registry import CallContext
+from kquery_spark.functions.registry import CallContext, Kernel
 from kquery_spark.kernels.integer_order import runs
 from kquery_spark.run_control import bounding_control, check_run
 from kquery_spark.types import names as t
@@ -79,6 +79,11 @@ def per_distinct(
     array = _from_values(results, dtype)
     reserve_gather([array], np.where(present, result_indices, -1))
     return array.take(pa.array(result_indices, mask=~present))
+
+
+def each_distinct(fn: Callable[..., Any]) -> Kernel:
+    """Return the kernel that runs ``fn`` once for each distinct combination of arguments."""
+    return lambda args, context: per_distinct(fn, args, context)
 
 
 def _values_of_rows(table: list[Any], indices: Int64s | None, rows: Int64s) -> list[Any]:

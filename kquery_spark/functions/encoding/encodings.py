@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, CallForm
-from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.core.distinct import each_distinct, per_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
@@ -55,10 +55,6 @@ def _base64(args: Sequence[Vector], context: CallContext) -> Data:
     return per_distinct(evaluate, args[:1], context)
 
 
-def _unbase64(args: Sequence[Vector], context: CallContext) -> Data:
-    return per_distinct(lambda text: _decode_base64(text.encode()), args, context)
-
-
 def _decode_base64(source: bytes) -> bytes:
     """Decode like Java's MIME decoder, which skips other characters but raises an error for a malformed end."""
     body, padding, tail = source.partition(b"=")
@@ -86,10 +82,6 @@ def _bad_base64(message: str) -> ExecutionError:
 _SOUNDEX = "01230127022455012623017202"
 
 
-def _soundex(args: Sequence[Vector], context: CallContext) -> Data:
-    return per_distinct(_soundex_code, args, context)
-
-
 def _soundex_code(value: str) -> str:
     """A letter and three digits; a string that does not begin with a letter is given back."""
     if not value or not (value[0].isascii() and value[0].isalpha()):
@@ -111,21 +103,13 @@ def _soundex_code(value: str) -> str:
     return code.ljust(4, "0")
 
 
-def _bin(args: Sequence[Vector], context: CallContext) -> Data:
-    return per_distinct(lambda value: format(value & 0xFFFFFFFFFFFFFFFF, "b"), args, context)
-
-
 # --- format_number --------------------------------------------------------------------------------
 
 _MAX_FORMATTED_DECIMALS = 15
 
 
-def _format_number(args: Sequence[Vector], context: CallContext) -> Data:
-    """Thousands separators and ``d`` decimals, rounded half to even; NULL for a negative ``d``."""
-    return per_distinct(_format_decimal, args, context)
-
-
 def _format_decimal(value: Any, digits: int) -> str | None:
+    """Thousands separators and ``digits`` decimals, rounded half to even; NULL for a negative number of digits."""
     if digits < 0:
         return None
     _check_decimals(digits)
@@ -174,12 +158,8 @@ def _check_decimals(digits: int) -> None:
 # --- parts of strings -------------------------------------------------------------------------------
 
 
-def _overlay(args: Sequence[Vector], context: CallContext) -> Data:
-    """``overlay(text, by, position, length)``; a negative length is that of ``by``."""
-    return per_distinct(_overlay_string, args, context)
-
-
 def _overlay_string(value: str, by: str, position: int, length: int = -1) -> str:
+    """``overlay(value, by, position, length)``; a negative length is that of ``by``."""
     size = len(by) if length < 0 else length
     return value[: max(position - 1, 0)] + by + value[max(_index(value, position + size), 0) :]
 
@@ -203,19 +183,15 @@ def _elt(args: Sequence[Vector], context: CallContext) -> Data:
     return pc.choose(index, *[a.array(n) for a in args[1:]])
 
 
-def _split_part(args: Sequence[Vector], context: CallContext) -> Data:
+def _split_part(value: str, delimiter: str, number: int) -> str:
     """One part, from 1 or, negative, from the end; empty where there is none."""
-
-    def evaluate(value: str, delimiter: str, number: int) -> str:
-        if number == 0:
-            raise ExecutionError(
-                "INVALID_INDEX_OF_ZERO", "The index 0 is invalid. An index shall be either < 0 or > 0."
-            )
-        parts = value.split(delimiter) if delimiter else [value]
-        index = number - 1 if number > 0 else len(parts) + number
-        return parts[index] if 0 <= index < len(parts) else ""
-
-    return per_distinct(evaluate, args, context)
+    if number == 0:
+        raise ExecutionError(
+            "INVALID_INDEX_OF_ZERO", "The index 0 is invalid. An index shall be either < 0 or > 0."
+        )
+    parts = value.split(delimiter) if delimiter else [value]
+    index = number - 1 if number > 0 else len(parts) + number
+    return parts[index] if 0 <= index < len(parts) else ""
 
 
 def _one_kind(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
@@ -231,7 +207,7 @@ register(
     # failOnError must be false: to_binary is another function
     Function(
         "unbase64",
-        _unbase64,
+        each_distinct(lambda text: _decode_base64(text.encode())),
         accept(t.BINARY, _S),
         catalyst=("UnBase64",),
         parameters=CatalystParameters(fixed=(("failOnError", False),)),
@@ -241,16 +217,22 @@ register(
     ),
     Function(
         "soundex",
-        _soundex,
+        each_distinct(_soundex_code),
         accept(_S, _S),
         catalyst=("SoundEx",),
         coerce=cast_to(_S),
         invalid_utf8=utf8_string.soundex,
     ),
-    Function("bin", _bin, accept(_S, t.LONG), catalyst=("Bin",), coerce=cast_to(t.LONG)),
+    Function(
+        "bin",
+        each_distinct(lambda value: format(value & 0xFFFFFFFFFFFFFFFF, "b")),
+        accept(_S, t.LONG),
+        catalyst=("Bin",),
+        coerce=cast_to(t.LONG),
+    ),
     Function(
         "format_number",
-        _format_number,
+        each_distinct(_format_decimal),
         accept(_S, t.is_numeric, _I),
         catalyst=("FormatNumber",),
         arity=(2, 2),
@@ -262,7 +244,7 @@ register(
     # the fourth argument is -1 where the call has three
     Function(
         "overlay",
-        _overlay,
+        each_distinct(_overlay_string),
         accept(_S, _S, _S, _I),
         catalyst=("Overlay",),
         arity=(3, 4),
@@ -297,7 +279,7 @@ register(
     # ElementAt over StringSplitSQL, with an empty text for parts that are not there
     Function(
         "split_part",
-        _split_part,
+        each_distinct(_split_part),
         accept(_S, _S, _S, _I),
         arity=(3, 3),
         nullable=Nullability.OTHER_REASONS,

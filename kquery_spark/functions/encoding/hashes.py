@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions.call_form import ALL_COLUMNS
-from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.core.distinct import each_distinct, per_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import (
@@ -249,19 +249,12 @@ def _digest(name: str) -> Callable[[Sequence[Vector], CallContext], Data]:
     return lambda args, context: per_distinct(lambda b: hashlib.new(name, b).hexdigest(), args, context)
 
 
-def _crc32(args: Sequence[Vector], context: CallContext) -> Data:
-    return per_distinct(zlib.crc32, args, context)
-
-
 _SHA2 = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
 
 
-def _sha2(args: Sequence[Vector], context: CallContext) -> Data:
-    def evaluate(value: bytes, bits: int) -> str | None:
-        name = _SHA2.get(bits)
-        return None if name is None else hashlib.new(name, value).hexdigest()
-
-    return per_distinct(evaluate, args, context)
+def _sha2(value: bytes, bits: int) -> str | None:
+    name = _SHA2.get(bits)
+    return None if name is None else hashlib.new(name, value).hexdigest()
 
 
 _BYTES = cast_to(t.BINARY)
@@ -305,7 +298,7 @@ register(
     ),
     Function(
         "sha2",
-        _sha2,
+        each_distinct(_sha2),
         accept(t.STRING, t.BINARY, t.INT),
         catalyst=("Sha2",),
         arity=(2, 2),
@@ -313,5 +306,7 @@ register(
         evaluates=(0, 1),
         coerce=cast_to(t.BINARY, t.INT),
     ),
-    Function("crc32", _crc32, accept(t.LONG, t.BINARY), catalyst=("Crc32",), coerce=_BYTES),
+    Function(
+        "crc32", each_distinct(zlib.crc32), accept(t.LONG, t.BINARY), catalyst=("Crc32",), coerce=_BYTES
+    ),
 )

@@ -11,7 +11,7 @@ from dataclasses import replace
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.core.attempts import null_on_error_if_try
-from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.core.distinct import each_distinct, per_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
@@ -31,12 +31,6 @@ from kquery_spark.types.vector import Data, Vector
 
 _ESCAPED = re.compile(r"(?:%[0-9a-fA-F]{2})+")
 _HEX_PAIR = re.compile(r"%[0-9a-fA-F]{2}")
-
-
-def _url_encode(args: Sequence[Vector], context: CallContext) -> Data:
-    return per_distinct(
-        lambda text: urllib.parse.quote_plus(text, safe="*").replace("~", "%7E"), args, context
-    )
 
 
 def _url_decode(args: Sequence[Vector], context: CallContext) -> Data:
@@ -137,7 +131,7 @@ def _check_part(values: Sequence[object]) -> None:
 register(
     Function(
         "url_encode",
-        _url_encode,
+        each_distinct(lambda text: urllib.parse.quote_plus(text, safe="*").replace("~", "%7E")),
         accept(t.STRING, t.STRING),
         java=(JavaMethod("UrlCodec", "encode", ((1, "UTF-8"),)), JavaMethod("UrlCodec", "encode")),
         nullable=Nullability.OTHER_REASONS,

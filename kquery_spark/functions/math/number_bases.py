@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kquery_spark.errors import ExecutionError
-from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.core.distinct import each_distinct, per_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
@@ -72,11 +72,6 @@ def _format_number(number: int, base: int) -> str:
     return digits or "0"
 
 
-def _luhn_check(args: Sequence[Vector], context: CallContext) -> Data:
-    """Return whether a string is digits with a sum by Luhn's rule that ends in 0."""
-    return per_distinct(_is_luhn, args, context)
-
-
 def _is_luhn(text: str) -> bool:
     if not text.isdecimal() or any(c > "\uffff" for c in text):
         return False
@@ -99,7 +94,7 @@ register(
     ),
     Function(
         "luhn_check",
-        _luhn_check,
+        each_distinct(_is_luhn),
         accept(t.BOOL, t.STRING),
         java=(JavaMethod("ExpressionImplUtils", "isLuhnNumber"),),
         nullable=Nullability.OTHER_REASONS,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.core.distinct import each_distinct, per_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     CallContext,
@@ -65,17 +66,9 @@ def _map_case(
     return pc.replace_with_mask(ascii_kernel(pc.if_else(odd, "", data)), odd, mapped)
 
 
-def _upper(args: Sequence[Vector], context: CallContext) -> Data:
-    return _map_case(pc.ascii_upper, _to_upper, args, context)
-
-
 def lower(data: Data, context: CallContext) -> Data:
     """LOWER of a string array."""
     return _map_case(pc.ascii_lower, _to_lower, [Vector(t.STRING, data)], context)
-
-
-def _lower(args: Sequence[Vector], context: CallContext) -> Data:
-    return _map_case(pc.ascii_lower, _to_lower, args, context)
 
 
 def _title(value: str) -> str:
@@ -89,16 +82,12 @@ def _lower_tail(word: str) -> str:
     return lowered[len(word[:1].lower()) :]
 
 
-def _initcap(args: Sequence[Vector], context: CallContext) -> Data:
-    return per_distinct(_title, args, context)
-
-
 _RULE = accept(t.STRING, t.STRING)
 
 register(
     Function(
         "upper",
-        _upper,
+        partial(_map_case, pc.ascii_upper, _to_upper),
         _RULE,
         catalyst=("Upper",),
         simplification=Simplification.CASE_CHANGE,
@@ -108,7 +97,7 @@ register(
     ),
     Function(
         "lower",
-        _lower,
+        partial(_map_case, pc.ascii_lower, _to_lower),
         _RULE,
         catalyst=("Lower",),
         simplification=Simplification.CASE_CHANGE,
@@ -118,7 +107,7 @@ register(
     ),
     Function(
         "initcap",
-        _initcap,
+        each_distinct(_title),
         _RULE,
         catalyst=("InitCap",),
         coerce=cast_to(t.STRING),

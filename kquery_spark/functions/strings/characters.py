@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.functions.core.arguments import numbers
-from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.core.distinct import each_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     CallContext,
@@ -22,11 +22,6 @@ from kquery_spark.kernels import utf8_string
 from kquery_spark.kernels.text import build, layout, null_mask
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
-
-
-def _ascii(args: Sequence[Vector], context: CallContext) -> Data:
-    return per_distinct(lambda s: ord(s[0]) if s else 0, args, context)
-
 
 _CHARACTERS = ["\0" if code == 0 else chr(code) for code in range(256)]
 
@@ -84,7 +79,13 @@ def _unhex(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 register(
-    string_function("ascii", _ascii, t.INT, "Ascii", invalid_utf8=utf8_string.ascii_code),
+    string_function(
+        "ascii",
+        each_distinct(lambda s: ord(s[0]) if s else 0),
+        t.INT,
+        "Ascii",
+        invalid_utf8=utf8_string.ascii_code,
+    ),
     string_function("chr", _chr, t.STRING, "Chr", (t.LONG,), aliases=("char",)),
     string_function(
         "hex",

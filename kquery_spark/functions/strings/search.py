@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
-from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.core.distinct import each_distinct, per_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8, RowRule
 from kquery_spark.functions.registry import (
     COLUMN,
@@ -79,14 +79,11 @@ def _replace(args: Sequence[Vector], context: CallContext) -> Data:
     return per_distinct(lambda s, old, new: s.replace(old, new) if old else s, [text, search, by], context)
 
 
-def _translate(args: Sequence[Vector], context: CallContext) -> Data:
-    def evaluate(value: str, source: str, target: str) -> str:
-        table: dict[int, str | None] = {}
-        for i, character in enumerate(source):
-            table.setdefault(ord(character), target[i] if i < len(target) else None)
-        return value.translate(table)
-
-    return per_distinct(evaluate, args, context)
+def _translate(value: str, source: str, target: str) -> str:
+    table: dict[int, str | None] = {}
+    for i, character in enumerate(source):
+        table.setdefault(ord(character), target[i] if i < len(target) else None)
+    return value.translate(table)
 
 
 def _contains(args: Sequence[Vector], context: CallContext) -> Data:
@@ -110,44 +107,35 @@ def _ends_with(args: Sequence[Vector], context: CallContext) -> Data:
     return per_distinct(lambda s, sub: s.endswith(sub), args, context)
 
 
-def _substring_index(args: Sequence[Vector], context: CallContext) -> Data:
-    def evaluate(value: str, delimiter: str, count: int) -> str:
-        if not delimiter or count == 0:
-            return ""
-        if count > 0:
-            offset = -1
-            for _ in range(min(count, len(value) + 1)):
-                offset = value.find(delimiter, offset + 1)
-                if offset < 0:
-                    return value
-            return value[:offset]
-        offset = len(value) - len(delimiter) + 1
-        for _ in range(min(-count, len(value) + 1)):
-            if offset - 1 < 0:
-                return value
-            offset = value.rfind(delimiter, 0, offset - 1 + len(delimiter))
+def _substring_index(value: str, delimiter: str, count: int) -> str:
+    if not delimiter or count == 0:
+        return ""
+    if count > 0:
+        offset = -1
+        for _ in range(min(count, len(value) + 1)):
+            offset = value.find(delimiter, offset + 1)
             if offset < 0:
                 return value
-        return value[offset + len(delimiter) :]
+        return value[:offset]
+    offset = len(value) - len(delimiter) + 1
+    for _ in range(min(-count, len(value) + 1)):
+        if offset - 1 < 0:
+            return value
+        offset = value.rfind(delimiter, 0, offset - 1 + len(delimiter))
+        if offset < 0:
+            return value
+    return value[offset + len(delimiter) :]
 
-    return per_distinct(evaluate, args, context)
+
+def _levenshtein(left: str, right: str) -> int:
+    return edit_distance([*map(ord, left)], [*map(ord, right)])
 
 
-def _levenshtein(args: Sequence[Vector], context: CallContext) -> Data:
-    def evaluate(left: str, right: str) -> int:
-        return edit_distance([*map(ord, left)], [*map(ord, right)])
-
-    return per_distinct(evaluate, args, context)
-
-
-def _find_in_set(args: Sequence[Vector], context: CallContext) -> Data:
-    def evaluate(value: str, members: str) -> int:
-        if "," in value:
-            return 0
-        parts = members.split(",")
-        return parts.index(value) + 1 if value in parts else 0
-
-    return per_distinct(evaluate, args, context)
+def _find_in_set(value: str, members: str) -> int:
+    if "," in value:
+        return 0
+    parts = members.split(",")
+    return parts.index(value) + 1 if value in parts else 0
 
 
 _S, _I = t.STRING, t.INT
@@ -204,7 +192,7 @@ register(
     ),
     string_function(
         "translate",
-        _translate,
+        each_distinct(_translate),
         _S,
         "StringTranslate",
         (_S, _S, _S),
@@ -216,7 +204,7 @@ register(
     _test("endswith", _ends_with, "EndsWith", invalid_utf8=bytes.endswith),
     string_function(
         "substring_index",
-        _substring_index,
+        each_distinct(_substring_index),
         _S,
         "SubstringIndex",
         (_S, _S, _I),
@@ -224,7 +212,7 @@ register(
     ),
     string_function(
         "find_in_set",
-        _find_in_set,
+        each_distinct(_find_in_set),
         _I,
         "FindInSet",
         (_S, _S),
@@ -233,7 +221,7 @@ register(
     ),
     string_function(
         "levenshtein",
-        _levenshtein,
+        each_distinct(_levenshtein),
         _I,
         "Levenshtein",
         (_S, _S),
