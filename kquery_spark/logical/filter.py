@@ -6,12 +6,11 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import ClassVar
 
-import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, columns_of
-from kquery_spark.expr.properties import is_deterministic
+from kquery_spark.expr.properties import conjunction, is_deterministic
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 from kquery_spark.types.names import BOOL, spark_name
 
@@ -25,10 +24,6 @@ class Filter(UnaryPlan):
 
     is_row_wise: ClassVar[bool] = True
     carries_columns: ClassVar[bool] = True
-
-    @override
-    def derive_schema(self) -> pa.Schema:
-        return self.child.schema
 
     @override
     def validate(self) -> None:
@@ -62,3 +57,9 @@ class Filter(UnaryPlan):
     @override
     def label(self) -> str:
         return f"Filter: {self.condition}"
+
+
+def with_filter(plan: LogicalPlan, terms: list[Expr]) -> LogicalPlan:
+    """Filter the plan by the terms of an AND, if there are any."""
+    condition = conjunction(terms)
+    return plan if condition is None else Filter(plan, condition)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import PlanError
@@ -20,10 +19,6 @@ class Limit(UnaryPlan):
     child: LogicalPlan
     count: int | None
     offset: int = 0
-
-    @override
-    def derive_schema(self) -> pa.Schema:
-        return self.child.schema
 
     @override
     def validate(self) -> None:

@@ -160,6 +160,10 @@ class UnaryPlan(LogicalPlan):
         """The only input."""
         return (self.child,)
 
+    def derive_schema(self) -> pa.Schema:
+        """The columns of the input, unless the node computes others."""
+        return self.child.schema
+
     def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
         """Return the same node with another input."""
         (child,) = children

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr
@@ -17,10 +16,6 @@ class SingleRow(UnaryPlan):
     """Outputs the child's row, if there is one. A second row is an error when the query runs."""
 
     child: LogicalPlan
-
-    @override
-    def derive_schema(self) -> pa.Schema:
-        return self.child.schema
 
     @override
     def trace_to_input(self, expr: Expr) -> tuple[LogicalPlan, Expr] | None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, SortKey, columns_of
@@ -23,10 +22,6 @@ class Sort(UnaryPlan):
 
     preserves_rows: ClassVar[bool] = True
     carries_columns: ClassVar[bool] = True
-
-    @override
-    def derive_schema(self) -> pa.Schema:
-        return self.child.schema
 
     @property
     @override

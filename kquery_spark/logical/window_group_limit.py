@@ -9,7 +9,6 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import PlanError
@@ -29,10 +28,6 @@ class WindowGroupLimit(UnaryPlan):
     limit: int
 
     carries_columns: ClassVar[bool] = True
-
-    @override
-    def derive_schema(self) -> pa.Schema:
-        return self.child.schema
 
     @override
     def validate(self) -> None:

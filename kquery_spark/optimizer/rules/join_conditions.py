@@ -9,6 +9,7 @@ from kquery_spark.expr import Expr, columns_of
 from kquery_spark.expr.properties import conjunction, conjuncts, is_pure
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, transform_plan
 from kquery_spark.logical.conditions import split_condition
+from kquery_spark.logical.filter import with_filter
 
 
 def join_conditions(plan: LogicalPlan) -> LogicalPlan:
@@ -32,8 +33,7 @@ def _merge(node: LogicalPlan) -> LogicalPlan:
     added = tuple(k for k in keys if k not in join.keys)
     condition = conjunction(conjuncts(join.condition) + joining)
     merged = replace(join, keys=join.keys + added, condition=condition)
-    above = conjunction(list(filterfalse(_can_be_join_condition, residual)))
-    return merged if above is None else Filter(merged, above)
+    return with_filter(merged, list(filterfalse(_can_be_join_condition, residual)))
 
 
 def _can_be_join_condition(term: Expr) -> bool:

@@ -9,7 +9,8 @@ from itertools import combinations, count
 from kquery_spark.cached_property import cached_property
 from kquery_spark.expr import Call, Expr, columns_of
 from kquery_spark.expr.properties import conjunction, conjuncts, is_pure
-from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection
+from kquery_spark.logical import Join, JoinKind, LogicalPlan, Projection
+from kquery_spark.logical.filter import with_filter
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import with_new_children
 from kquery_spark.logical.projection import with_columns_of
@@ -117,8 +118,7 @@ class _Reorder:
             groups[next(numbers)] = pair
         (joined,) = groups.values()
         # Terms that read a single input (or no column) did not become part of any join.
-        condition = conjunction([term for term in tree.terms if not _is_applied(joined, term)])
-        return joined if condition is None else Filter(joined, condition)
+        return with_filter(joined, [term for term in tree.terms if not _is_applied(joined, term)])
 
     def _reduce(self, plan: LogicalPlan, joined: LogicalPlan, tree: _JoinTree) -> LogicalPlan | None:
         """Reduce an input by a semi join with a join that no key connects with it; None if this is not worth it."""

@@ -24,6 +24,7 @@ from functools import reduce
 from kquery_spark.expr import AggregateCall, Call, Column, Expr, Named, columns_of, substitute, transform
 from kquery_spark.expr.properties import chain, conjunction, conjuncts, is_pure
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan
+from kquery_spark.logical.filter import with_filter
 from kquery_spark.logical.plan import fresh_name, with_new_children
 from kquery_spark.logical.projection import with_columns_of
 
@@ -280,6 +281,5 @@ def _aggregate(scans: Sequence[Scan], terms: Sequence[Expr], calls: Sequence[Nam
                 columns[f"{i}.{name}"] = one.column
         sides.append(Projection(scan, tuple(exprs)))
     joined = reduce(_cross, sides)
-    condition = conjunction([substitute(e, columns) for e in terms])
-    filtered = joined if condition is None else Filter(joined, condition)
+    filtered = with_filter(joined, [substitute(e, columns) for e in terms])
     return Aggregate(filtered, (), tuple(Named(substitute(c.expr, columns), c.name) for c in calls))

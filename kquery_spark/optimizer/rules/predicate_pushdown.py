@@ -8,6 +8,7 @@ from dataclasses import replace
 from kquery_spark.expr import Expr, columns_of
 from kquery_spark.expr.properties import conjunction, conjuncts, is_deterministic, is_pure
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Scan
+from kquery_spark.logical.filter import with_filter
 from kquery_spark.logical.plan import with_new_children
 
 # Kinds of joins that drop left rows without a match, so that a term of the ON condition can filter the left side instead.
@@ -51,7 +52,7 @@ def push_terms(plan: LogicalPlan, terms: Sequence[Expr]) -> LogicalPlan:
     if isinstance(plan, Join):
         plan = _release_condition(plan, *below)
     children = [push_terms(child, filters) for child, filters in zip(plan.children, below, strict=True)]
-    return _with_filter(with_new_children(plan, children), remaining)
+    return with_filter(with_new_children(plan, children), remaining)
 
 
 def _push_into_scan(scan: Scan, terms: Sequence[Expr]) -> LogicalPlan:
@@ -59,7 +60,7 @@ def _push_into_scan(scan: Scan, terms: Sequence[Expr]) -> LogicalPlan:
     filters, remaining = _split(terms, lambda term: bool(columns_of(term)) and is_deterministic(term))
     if filters:
         scan = replace(scan, filters=(*scan.filters, *filters))
-    return _with_filter(scan, remaining)
+    return with_filter(scan, remaining)
 
 
 def _release_condition(join: Join, left: list[Expr], right: list[Expr]) -> Join:
@@ -103,8 +104,3 @@ def _split(terms: Sequence[Expr], test: Callable[[Expr], bool]) -> tuple[list[Ex
     for term in terms:
         (passing if test(term) else others).append(term)
     return passing, others
-
-
-def _with_filter(plan: LogicalPlan, terms: list[Expr]) -> LogicalPlan:
-    condition = conjunction(terms)
-    return plan if condition is None else Filter(plan, condition)

@@ -46,6 +46,7 @@ from kquery_spark.logical import (
     walk_plan,
 )
 from kquery_spark.logical.conditions import split_condition
+from kquery_spark.logical.filter import with_filter
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.one_row import always_one_row
 from kquery_spark.logical.plan import fresh_name, with_new_children
@@ -125,8 +126,8 @@ def _rewrite_filter(plan: Filter) -> LogicalPlan:
     3. All other subqueries become columns, and a filter above the joins evaluates their terms.
     """
     terms = conjuncts(plan.condition)
-    plain = conjunction([x for x in terms if not _has_subquery(x)])
-    joined = _SubqueryJoins(plan.child if plain is None else Filter(plan.child, plain))
+    plain = [x for x in terms if not _has_subquery(x)]
+    joined = _SubqueryJoins(with_filter(plan.child, plain))
     computed: list[Expr] = []
     for term in filter(_has_subquery, terms):
         negated = isinstance(term, Call) and term.logic is Logic.NOT
@@ -136,8 +137,7 @@ def _rewrite_filter(plan: Filter) -> LogicalPlan:
             joined.restrict(inner, negated)
         else:
             computed.append(joined.replace_subqueries(term))
-    condition = conjunction(computed)
-    return with_columns_of(joined.plan if condition is None else Filter(joined.plan, condition), plan)
+    return with_columns_of(with_filter(joined.plan, computed), plan)
 
 
 @dataclass

@@ -34,9 +34,9 @@ class Accumulator(ABC):
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         """Return the state columns of the groups, with one row per group, merged from rows of states."""
 
-    @abstractmethod
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """Return the result column (of type ``context.dtype``) for states with one row per group."""
+        """Return the result column (of type ``context.dtype``) for states with one row per group: the first state."""
+        return states[0].data
 
 
 class Reduction(Accumulator):
@@ -45,10 +45,6 @@ class Reduction(Accumulator):
     @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         return self.update(states, groups, context)
-
-    @override
-    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        return states[0].data
 
 
 _TABLE: dict[str, Accumulator] = {}

@@ -42,10 +42,6 @@ class Count(Accumulator):
         values = np.asarray(dk.as_int64(states[0].data))
         return [Vector(t.LONG, reduce.sum_int64(values, groups.compact_ids, groups.count))]
 
-    @override
-    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        return states[0].data
-
 
 def sum_state(dtype: pa.DataType) -> pa.DataType:
     """Return the type of the state of a sum: double for floats, otherwise decimal(38) with the scale of the input."""

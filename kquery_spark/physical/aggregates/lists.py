@@ -72,10 +72,6 @@ class Collect(Accumulator):
             values, ids = normalize_zeros(values.take(pa.array(first))), ids[first]
         return Vector(pa.list_(dtype), lists_of_groups(values, ids, count))
 
-    @override
-    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        return states[0].data
-
 
 class DistinctEstimate(Accumulator):
     """Spark's ``approx_count_distinct(x, error)``, a HyperLogLog++ sketch.

@@ -17,7 +17,7 @@ from kquery_spark.physical.aggregates.basic import Count
 from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.physical.grouping.key_values import as_integers
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Data, Int64s, Vector, true_flags, validity
+from kquery_spark.types.vector import Int64s, Vector, true_flags, validity
 
 
 def pick(vector: Vector, rows: Int64s) -> Vector:
@@ -65,10 +65,6 @@ class FirstOrLast(Accumulator):
     def _states(self, values: Vector, groups: Groups, rows: Int64s) -> list[Vector]:
         chosen = first_or_last_rows(groups, rows, self._last)
         return [pick(values, chosen), Vector(t.BOOL, pa.array(chosen >= 0))]
-
-    @override
-    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        return states[0].data
 
 
 class ExtremeBy(Reduction):

@@ -148,6 +148,11 @@ class UnaryExec(PhysicalPlan):
     child: PhysicalPlan
 
     @property
+    def schema(self) -> pa.Schema:
+        """The columns of the input, unless the operator computes others."""
+        return self.child.schema
+
+    @property
     def children(self) -> tuple[PhysicalPlan, ...]:
         """The input."""
         return (self.child,)

@@ -52,11 +52,6 @@ class ExchangeExec(UnaryExec):
     partitioning: Partitioning
     nbytes: float
 
-    @property
-    @override
-    def schema(self) -> pa.Schema:
-        return self.child.schema
-
     @override
     def label(self) -> str:
         return f"ExchangeExec: {self.partitioning}"

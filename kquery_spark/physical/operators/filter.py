@@ -28,11 +28,6 @@ class FilterExec(UnaryExec):
     child: PhysicalPlan
     condition: Expr
 
-    @property
-    @override
-    def schema(self) -> pa.Schema:
-        return self.child.schema
-
     @override
     def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
         """Pass the filter to the child. If the condition can raise, it has to see all rows, so the filter is ignored."""

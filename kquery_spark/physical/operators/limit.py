@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr
@@ -20,11 +19,6 @@ class LimitExec(UnaryExec):
     child: PhysicalPlan
     count: int | None
     offset: int = 0
-
-    @property
-    @override
-    def schema(self) -> pa.Schema:
-        return self.child.schema
 
     @override
     def clusters_by(self, keys: frozenset[Expr]) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
-import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
@@ -26,11 +25,6 @@ class ReplicateExec(UnaryExec):
     """Outputs all rows of a small subplan in every task, as a broadcast would. The plan itself is the cache key."""
 
     child: PhysicalPlan
-
-    @property
-    @override
-    def schema(self) -> pa.Schema:
-        return self.child.schema
 
     @property
     def cache_key(self) -> object:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import ExecutionError
@@ -18,11 +17,6 @@ class SingleRowExec(UnaryExec):
     """Outputs the single row of the child, or no row. Raises an ExecutionError at a second row. It runs in one task."""
 
     child: PhysicalPlan
-
-    @property
-    @override
-    def schema(self) -> pa.Schema:
-        return self.child.schema
 
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, SortKey
@@ -33,11 +32,6 @@ class SortExec(UnaryExec):
     child: PhysicalPlan
     keys: tuple[SortKey, ...]
     limit: int | None = None
-
-    @property
-    @override
-    def schema(self) -> pa.Schema:
-        return self.child.schema
 
     @override
     def clusters_by(self, keys: frozenset[Expr]) -> bool:

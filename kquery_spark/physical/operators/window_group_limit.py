@@ -40,11 +40,6 @@ class WindowGroupLimitExec(UnaryExec):
     limit: GroupLimit
     is_partial: bool = False
 
-    @property
-    @override
-    def schema(self) -> pa.Schema:
-        return self.child.schema
-
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         return self._limited(self.child.run(task), task, 0)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import Column, Expr, Named
-from kquery_spark.expr.properties import can_raise, conjunction
+from kquery_spark.expr.properties import can_raise
 from kquery_spark.expr.traverse import substitute
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import PlanScope
-from kquery_spark.logical import Filter, LogicalPlan, Projection, Scan
+from kquery_spark.logical import LogicalPlan, Projection, Scan
+from kquery_spark.logical.filter import with_filter
 from kquery_spark.logical.partition_conditions import check_partition_conditions
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
@@ -77,9 +78,9 @@ def filter_(node: CatalystNode, context: Context) -> PlanScope:
         plain = subqueries.uses == before
         (early if plain and (not late or not can_raise(expr)) else late).append(expr)
     _check_directories(child.plan, early)
-    plan = _filtered(child.plan, early)
+    plan = with_filter(child.plan, early)
     if late:
-        plan = _filtered(subqueries.attach(plan), late)
+        plan = with_filter(subqueries.attach(plan), late)
     return child.filtered(plan)
 
 
@@ -94,11 +95,6 @@ def _check_directories(plan: LogicalPlan, terms: list[Expr]) -> None:
         check_partition_conditions(plan.source, [substitute(term, names) for term in terms])
     except ExecutionError as error:
         raise Unsupported(f"Spark raises an error for a directory of the table: {error}") from error
-
-
-def _filtered(plan: LogicalPlan, terms: list[Expr]) -> LogicalPlan:
-    condition = conjunction(terms)
-    return plan if condition is None else Filter(plan, condition)
 
 
 def conjunct_nodes(node: CatalystNode) -> list[CatalystNode]:
