@@ -114,6 +114,7 @@ register_special_forms(
     SpecialForm("map_contains_key"),
     SpecialForm("if", calls=CallForm(shape=(3, "(IF({0}, {1}, {2}))"))),
     SpecialForm("nvl", ("ifnull",), TWO_COLUMNS),
+    SpecialForm("nvl2", calls=THREE_COLUMNS),
     SpecialForm("nullifzero"),
     SpecialForm("zeroifnull"),
     SpecialForm("assert_true", calls=CallForm(shape=(1, "assert_true({0}, '{0}' is not true!)"))),

@@ -56,12 +56,8 @@ def _int_int(vector: Vector, context: CallContext) -> Data:
 
 
 @cast_rule("integral", "fractional")
-def _int_float(vector: Vector, context: CallContext) -> Data:
-    return vector.data.cast(context.dtype, safe=False)
-
-
 @cast_rule("fractional", "fractional")
-def _float_float(vector: Vector, context: CallContext) -> Data:
+def _number_float(vector: Vector, context: CallContext) -> Data:
     return vector.data.cast(context.dtype, safe=False)
 
 
@@ -92,6 +88,7 @@ def _float_int(vector: Vector, context: CallContext) -> Data:
     return _raise_or_null_outside(result, inside, vector, context)
 
 
+@cast_rule("boolean", "decimal")
 @cast_rule("integral", "decimal")
 def _int_decimal(vector: Vector, context: CallContext) -> Data:
     return dk.rescale(vector.data.cast(t.LONG), 0, context)
@@ -220,18 +217,9 @@ def _bool_float(vector: Vector, context: CallContext) -> Data:
     return vector.data.cast(t.INT).cast(context.dtype)
 
 
-@cast_rule("boolean", "decimal")
-def _bool_decimal(vector: Vector, context: CallContext) -> Data:
-    return dk.rescale(vector.data.cast(t.LONG), 0, context)
-
-
 @cast_rule("integral", "boolean")
-def _int_bool(vector: Vector, context: CallContext) -> Data:
-    return pc.not_equal(vector.data, pa.scalar(0, vector.data.type))
-
-
 @cast_rule("fractional", "boolean")
-def _float_bool(vector: Vector, context: CallContext) -> Data:
+def _number_bool(vector: Vector, context: CallContext) -> Data:
     return pc.not_equal(vector.data, pa.scalar(0, vector.data.type))
 
 

@@ -1,4 +1,4 @@
-"""COALESCE, NULLIF, NVL2, NANVL, GREATEST and LEAST (IF and CASE are expression nodes of their own).
+"""COALESCE, NULLIF, NANVL, GREATEST and LEAST (IF, CASE and NVL2 are expression nodes of their own).
 
 The kernels see all arguments. The expression compiler makes sure that a later argument does not raise an error for a row
 that an earlier one decides.
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions import casts
-from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS
+from kquery_spark.functions.call_form import ALL_COLUMNS, TWO_COLUMNS
 from kquery_spark.functions.core.comparison import coerce_comparison, compare
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
@@ -119,12 +119,6 @@ def _nullif_type(types: Sequence[pa.DataType]) -> pa.DataType:
     return types[0]
 
 
-def _nvl2(args: Sequence[Vector], context: CallContext) -> Data:
-    if context.dtype == t.NULL:
-        return pa.nulls(context.num_rows)
-    return if_else(pc.is_valid(args[0].data), *to_one_form(args[1:], context.dtype))
-
-
 def _nanvl(args: Sequence[Vector], context: CallContext) -> Data:
     return pc.if_else(pc.is_nan(args[0].data), args[1].data, args[0].data)
 
@@ -146,10 +140,6 @@ def _orderable(types: Sequence[pa.DataType]) -> pa.DataType:
     return dtype
 
 
-def _coerce_nvl2(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    return [types[0], *coerce_comparison(types[1:])]
-
-
 _FLOATING = accept(first_argument_type, t.is_fractional)
 
 register(
@@ -168,7 +158,7 @@ register(
         calls=ALL_COLUMNS,
         invalid_utf8=InvalidUtf8.BYTES,
     ),
-    # Catalyst turns NULLIF and NVL2 into If(EqualTo / IsNotNull ...): the importer sees Case nodes
+    # Catalyst turns NULLIF into If(EqualTo ...): the importer sees Case nodes
     Function(
         "nullif",
         _nullif,
@@ -181,18 +171,6 @@ register(
         evaluates=(0, 1),
         lazy=True,
         calls=TWO_COLUMNS,
-        invalid_utf8=InvalidUtf8.BYTES,
-    ),
-    Function(
-        "nvl2",
-        _nvl2,
-        lambda types: common_argument_type(types[1:]),
-        arity=(3, 3),
-        nullable=Nullability.ALL_BUT_FIRST,
-        encoded=True,
-        coerce=_coerce_nvl2,
-        lazy=True,
-        calls=THREE_COLUMNS,
         invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(

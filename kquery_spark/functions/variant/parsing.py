@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.casts import cast
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.functions.variant.reading import gather_slices, variant_array
+from kquery_spark.functions.variant.reading import compiled, gather_slices, variant_array
 from kquery_spark.kernels.compiled import JSON_LOOPS
 from kquery_spark.kernels.text import Bytes, build, layout
 from kquery_spark.types import names as t
@@ -31,7 +29,7 @@ def parse_variants(strings: pa.Array) -> tuple[pa.Array, bool]:
     metas = np.empty(_METADATA_BYTES * size + _BYTES_EACH * (rows + 1), np.uint8)
     value_ends, meta_ends = np.empty(rows + 1, np.int64), np.empty(rows + 1, np.int64)
     holes, status = np.empty(size + 3, np.int64), np.empty(rows, np.uint8)
-    count = _loops().json_variants(
+    count = compiled(JSON_LOOPS, "parse_json").json_variants(
         raw, bounds, is_valid.view(np.uint8), values, value_ends, metas, meta_ends, holes, status
     )
     if (status == _ODD).any():
@@ -56,10 +54,3 @@ def _fill(values: Bytes, raw: Bytes, holes: Int64s) -> None:
     doubles = cast(Vector(t.STRING, strings), t.DOUBLE, EvalMode.TRY, "UTC", len(strings)).array(len(strings))
     numbers = np.ascontiguousarray(doubles.to_numpy(zero_copy_only=False))
     values[places[:, None] + np.arange(8)] = numbers.view(np.uint8).reshape(-1, 8)
-
-
-def _loops() -> Any:
-    found = JSON_LOOPS.kernels() or JSON_LOOPS.compile_now()
-    if found is None:
-        raise Unsupported("the loops that parse_json needs cannot be compiled on this machine")
-    return found

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, Unsupported
-from kquery_spark.kernels.compiled import VARIANT_LOOPS
+from kquery_spark.kernels.compiled import VARIANT_LOOPS, CompiledLoops
 from kquery_spark.kernels.text import Bytes, build, layout
 from kquery_spark.kernels.variants import IS_ABSENT, IS_MALFORMED, IS_UNKNOWN
 from kquery_spark.types import names as t
@@ -75,10 +75,15 @@ class PathValues:
 
 
 def loops() -> Any:
-    """The compiled loops, which this process compiles if the machine has none."""
-    found = VARIANT_LOOPS.kernels() or VARIANT_LOOPS.compile_now()
+    """The compiled loops of variants."""
+    return compiled(VARIANT_LOOPS, "variants")
+
+
+def compiled(package: CompiledLoops, user: str) -> Any:
+    """The compiled loops of a package, which this process compiles if the machine has none. user: what needs them."""
+    found = package.kernels() or package.compile_now()
     if found is None:
-        raise Unsupported("the loops that variants need cannot be compiled on this machine")
+        raise Unsupported(f"the loops for {user} cannot be compiled on this machine")
     return found
 
 

@@ -20,7 +20,7 @@ from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.physical.grouping.key_values import as_integers
 from kquery_spark.types import names as t
 from kquery_spark.types.units import INT64_MAX
-from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, narrow, slots, validity
+from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, slots, validity
 
 Doubles = npt.NDArray[np.float64]
 _SAMPLE_ROWS = 4096
@@ -96,7 +96,7 @@ def sum_int64(values: Int64s, ids: npt.NDArray[np.integer], count: int) -> pa.Ar
     high, low = np.zeros(count, np.int64), np.zeros(count, np.int64)
     np.add.at(high, ids, values >> 32)
     np.add.at(low, ids, values & 0xFFFFFFFF)
-    return _narrow_if_possible(_join_words(high, low))
+    return dk.narrow_if_possible(_join_words(high, low))
 
 
 def _compiled_sums(values: Int64s, ids: npt.NDArray[np.integer], count: int) -> Int64s | None:
@@ -122,11 +122,6 @@ def _join_words(high: Int64s, low: Int64s) -> pa.Array:
     words[:, 0] = total.view(np.int64)
     words[:, 1] = (high >> 32) + (total < shifted)
     return pa.Array.from_buffers(pa.decimal128(38, 0), len(high), [None, pa.py_buffer(words)], 0)
-
-
-def _narrow_if_possible(array: pa.Array) -> pa.Array:
-    narrowed = narrow(array)
-    return array if narrowed is None else narrowed
 
 
 def sum_decimal(vector: Vector, groups: Groups, scale: int) -> pa.Array:
@@ -171,7 +166,7 @@ def _from_digits(sums: list[Int64s], scale: int) -> pa.Array:
     limit = pa.scalar(decimal.Decimal(10**38 - 1).scaleb(-scale, _EXACT), array.type)
     lowest = pa.scalar(decimal.Decimal(1 - 10**38).scaleb(-scale, _EXACT), array.type)
     over = pc.or_(pc.or_(pc.greater(array, limit), pc.less(array, lowest)), pa.array(lost))
-    return _narrow_if_possible(
+    return dk.narrow_if_possible(
         pc.if_else(over, pa.scalar(None, array.type), array) if over.true_count else array
     )
 

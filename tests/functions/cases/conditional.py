@@ -10,7 +10,6 @@ from tests.functions.parity import Case, integer, text
 CASES: list[Case] = []
 for flat in FLAT:
     CASES += [c("coalesce", flat, flat), c("nullif", flat, flat)]
-    CASES += [c("nvl2", v.BOOLS, flat, flat)]
     if flat.dtype != t.BOOL:
         CASES += [c("greatest", flat, flat, flat), c("least", flat, flat)]
 CASES += [

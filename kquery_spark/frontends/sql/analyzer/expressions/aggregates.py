@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import AggregateCall, Call, Expr, Literal, walk
@@ -169,28 +171,26 @@ def _delimiter(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr
 
 def _relative_error(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
     """The constant error of approx_count_distinct."""
-    error = constant_of(expr)
-    if error is None:
-        analyzer.fail(
-            "[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] approx_count_distinct takes a constant error", node
-        )
-    try:
-        precision_for_error(error.value)
-    except PlanError as wrong:
-        analyzer.fail(f"[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] {wrong}", node)
-    return error
+    return _checked(analyzer, expr, node, "approx_count_distinct takes a constant error", precision_for_error)
 
 
 def _number_of_values(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
     """The constant number of values that max_by and min_by return."""
-    number = constant_of(expr)
-    if number is None:
-        analyzer.fail("[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] the number of values is a constant", node)
+    return _checked(analyzer, expr, node, "the number of values is a constant", check_count)
+
+
+def _checked(
+    analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call, rule: str, check: Callable[[Any], object]
+) -> Literal:
+    """The constant argument; fails if it is not constant, or if ``check`` raises PlanError for its value."""
+    constant = constant_of(expr)
+    if constant is None:
+        analyzer.fail(f"[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] {rule}", node)
     try:
-        check_count(number.value)
+        check(constant.value)
     except PlanError as wrong:
         analyzer.fail(f"[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] {wrong}", node)
-    return number
+    return constant
 
 
 def _percentile_shares(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
