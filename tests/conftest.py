@@ -25,7 +25,7 @@ from kquery_spark.spark_bridge.plan.plan_facts import Facts
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# A busy machine can interrupt a test for any time, so no single example of a test has a time limit.
+# A busy machine can pause a test for any length of time, so the examples of Hypothesis have no time limit.
 hypothesis.settings.register_profile("kquery_spark", deadline=None)
 hypothesis.settings.load_profile("kquery_spark")
 

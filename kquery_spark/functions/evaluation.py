@@ -59,8 +59,8 @@ class Evaluation:
     encoded: True if the kernel handles narrow decimals and dictionaries itself; otherwise it receives plain data.
     check_values: raises Unsupported for literal arguments that the kernel does not support (COLUMN stands for others).
     raises: the modes in which a row can raise an error. The call must not see rows that a branch or AND excludes.
-    safe_for: returns True if no row of a call with these arguments can raise an error. safe_outside_ansi: the same for the
-    other modes, if they differ from ANSI mode.
+    safe_for: returns True if no row of a call with these arguments can raise an error. safe_outside_ansi: replaces
+    ``safe_for`` in the modes other than ANSI, if set.
     evaluates: argument positions in the order in which Spark evaluates them until one is NULL. Empty: from left to right if
     any NULL argument makes the result NULL, otherwise all arguments. stops_at_zero: outside of ANSI mode, a zero also ends
     the evaluation.

@@ -28,7 +28,10 @@ def first_argument_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def depends_on_values(types: Sequence[pa.DataType]) -> pa.DataType:
-    """A placeholder for ``result`` in entries with ``result_of``, which also needs the argument values."""
+    """A placeholder for ``result`` in entries whose type needs more than the argument types.
+
+    Either ``result_of`` computes the type from the argument values, or the importer sets it.
+    """
     raise PlanError("the type depends on the arguments' values")
 
 

@@ -74,7 +74,6 @@ def round_trip(value: Any) -> Any:
 
 QUICK: dict[str, Any] = {
     "max_examples": 15,
-    "deadline": None,
     "database": None,
     "suppress_health_check": list(HealthCheck),
     "phases": (Phase.explicit, Phase.generate),

@@ -1,4 +1,4 @@
-"""COALESCE, NULLIF, NANVL, GREATEST and LEAST (IF, CASE and NVL2 are expression nodes of their own).
+"""COALESCE, NULLIF, NANVL, GREATEST and LEAST. IF, CASE and NVL2 become ``Case`` nodes instead of calls.
 
 The kernels see all arguments. The expression compiler makes sure that a later argument does not raise an error for a row
 that an earlier one decides.
@@ -158,7 +158,7 @@ register(
         calls=ALL_COLUMNS,
         invalid_utf8=InvalidUtf8.BYTES,
     ),
-    # Catalyst turns NULLIF into If(EqualTo ...): the importer sees Case nodes
+    # without a Catalyst class, because Spark replaces NULLIF with If(EqualTo ...), which is imported as a Case node
     Function(
         "nullif",
         _nullif,

@@ -82,7 +82,7 @@ def per_distinct(
 
 
 def each_distinct(fn: Callable[..., Any]) -> Kernel:
-    """Return the kernel that runs ``fn`` once for each distinct combination of arguments."""
+    """Return a kernel that runs ``fn``, a function of one row's values, by ``per_distinct``."""
     return lambda args, context: per_distinct(fn, args, context)
 
 

@@ -73,7 +73,10 @@ def _pieces(pattern: str) -> tuple[tuple[str, str], ...]:
 
 
 def split_pattern(pattern: str, is_known: Callable[[re.Match[str]], bool]) -> list[tuple[str, str]]:
-    """Split a pattern into pairs (field, "") and ("", literal); raises Unsupported for a piece that is not known."""
+    """Split a date pattern into pairs (field, "") and ("", literal); raises Unsupported for unknown pieces.
+
+    is_known: takes the match of a field or literal, and returns whether the caller supports it.
+    """
     pieces: list[tuple[str, str]] = []
     at = 0
     while at < len(pattern):

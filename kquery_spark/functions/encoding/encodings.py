@@ -109,7 +109,7 @@ _MAX_FORMATTED_DECIMALS = 15
 
 
 def _format_decimal(value: Any, digits: int) -> str | None:
-    """Thousands separators and ``digits`` decimals, rounded half to even; NULL for a negative number of digits."""
+    """Format with thousands separators and ``digits`` decimals, rounded half to even; None if ``digits`` is negative."""
     if digits < 0:
         return None
     _check_decimals(digits)
@@ -159,7 +159,7 @@ def _check_decimals(digits: int) -> None:
 
 
 def _overlay_string(value: str, by: str, position: int, length: int = -1) -> str:
-    """``overlay(value, by, position, length)``; a negative length is that of ``by``."""
+    """Replace ``length`` characters from ``position`` (from 1) on with ``by``; a negative length is that of ``by``."""
     size = len(by) if length < 0 else length
     return value[: max(position - 1, 0)] + by + value[max(_index(value, position + size), 0) :]
 
@@ -184,7 +184,7 @@ def _elt(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _split_part(value: str, delimiter: str, number: int) -> str:
-    """One part, from 1 or, negative, from the end; empty where there is none."""
+    """Return the part with this number, counted from 1, or from the end if negative; empty if there is none."""
     if number == 0:
         raise ExecutionError(
             "INVALID_INDEX_OF_ZERO", "The index 0 is invalid. An index shall be either < 0 or > 0."

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions.call_form import ALL_COLUMNS
-from kquery_spark.functions.core.distinct import each_distinct, per_distinct
+from kquery_spark.functions.core.distinct import each_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import (
@@ -246,7 +246,7 @@ def _hashed(result: pa.DataType) -> Callable[[Sequence[pa.DataType]], pa.DataTyp
 
 
 def _digest(name: str) -> Callable[[Sequence[Vector], CallContext], Data]:
-    return lambda args, context: per_distinct(lambda b: hashlib.new(name, b).hexdigest(), args, context)
+    return each_distinct(lambda b: hashlib.new(name, b).hexdigest())
 
 
 _SHA2 = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}

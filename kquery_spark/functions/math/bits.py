@@ -70,7 +70,7 @@ _ONES_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).s
 
 
 def ones_of_bytes(raw: Bytes) -> Bytes:
-    """The number of ones in each byte, with numpy's own function if it has one (since 2.0)."""
+    """Return the number of one bits in each byte. numpy has a function for this since version 2.0."""
     return np.bitwise_count(raw) if hasattr(np, "bitwise_count") else _ONES_OF_BYTE[raw]
 
 

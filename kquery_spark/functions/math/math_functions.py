@@ -36,7 +36,10 @@ Doubles = npt.NDArray[np.float64]
 
 
 def of_doubles(fn: Callable[..., Any], domain: Callable[..., Any] | None = None) -> Kernel:
-    """A kernel that applies ``fn`` to arguments of doubles; where ``domain`` is false, the result is NULL."""
+    """Return a kernel that applies ``fn`` to arrays of doubles, one per argument.
+
+    domain: takes the same arrays; where it is False, the result is NULL.
+    """
 
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         values = [doubles(arg, context.num_rows) for arg in args]

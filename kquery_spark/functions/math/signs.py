@@ -103,7 +103,7 @@ def _cannot_overflow(types: Sequence[pa.DataType], values: Sequence[object]) -> 
 
 
 def _cannot_overflow_outside_ansi(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
-    """Return True also for integers, whose smallest value stays the same outside of ANSI mode."""
+    """Like ``_cannot_overflow``, but also True for integers: negating the smallest one returns it unchanged."""
     return t.is_integral(types[0]) or _cannot_overflow(types, values)
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.casts import cast
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.functions.variant.reading import compiled, gather_slices, variant_array
+from kquery_spark.functions.variant.reading import gather_slices, required_loops, variant_array
 from kquery_spark.kernels.compiled import JSON_LOOPS
 from kquery_spark.kernels.text import Bytes, build, layout
 from kquery_spark.types import names as t
@@ -29,7 +29,7 @@ def parse_variants(strings: pa.Array) -> tuple[pa.Array, bool]:
     metas = np.empty(_METADATA_BYTES * size + _BYTES_EACH * (rows + 1), np.uint8)
     value_ends, meta_ends = np.empty(rows + 1, np.int64), np.empty(rows + 1, np.int64)
     holes, status = np.empty(size + 3, np.int64), np.empty(rows, np.uint8)
-    count = compiled(JSON_LOOPS, "parse_json").json_variants(
+    count = required_loops(JSON_LOOPS, "parse_json").json_variants(
         raw, bounds, is_valid.view(np.uint8), values, value_ends, metas, meta_ends, holes, status
     )
     if (status == _ODD).any():

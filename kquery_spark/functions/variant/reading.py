@@ -76,14 +76,17 @@ class PathValues:
 
 def loops() -> Any:
     """The compiled loops of variants."""
-    return compiled(VARIANT_LOOPS, "variants")
+    return required_loops(VARIANT_LOOPS, "variants")
 
 
-def compiled(package: CompiledLoops, user: str) -> Any:
-    """The compiled loops of a package, which this process compiles if the machine has none. user: what needs them."""
+def required_loops(package: CompiledLoops, feature: str) -> Any:
+    """Return the compiled loops of a package; compiles them in this process if the machine has none.
+
+    feature: what needs the loops; part of the reason if they cannot be compiled.
+    """
     found = package.kernels() or package.compile_now()
     if found is None:
-        raise Unsupported(f"the loops for {user} cannot be compiled on this machine")
+        raise Unsupported(f"the loops for {feature} cannot be compiled on this machine")
     return found
 
 

@@ -44,7 +44,7 @@ def test_a_printed_type_reads_back_the_same(text: str) -> None:
     assert parse_type(to_sql(tree)) == tree
 
 
-@settings(max_examples=400, deadline=2000)
+@settings(max_examples=400)
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join))
 def test_a_soup_of_tokens_parses_or_raises_sql_error(text: str) -> None:
     for parse in (parse_query, parse_expression, parse_type):
@@ -56,7 +56,7 @@ def test_a_soup_of_tokens_parses_or_raises_sql_error(text: str) -> None:
             assert parse(to_sql(tree)) == tree
 
 
-@settings(max_examples=400, deadline=2000)
+@settings(max_examples=400)
 @given(st.sampled_from(EXPRESSIONS + QUERIES), st.data())
 def test_a_query_with_a_few_tokens_changed_parses_or_raises_sql_error(text: str, data: st.DataObject) -> None:
     tokens = text.split(" ")
@@ -74,7 +74,7 @@ def test_a_query_with_a_few_tokens_changed_parses_or_raises_sql_error(text: str,
         assert parse(to_sql(tree)) == tree
 
 
-@settings(max_examples=300, deadline=2000)
+@settings(max_examples=300)
 @given(st.text(max_size=40))
 def test_any_text_at_all_parses_or_raises_sql_error(text: str) -> None:
     for parse in (parse_query, parse_expression, parse_type):

@@ -32,7 +32,7 @@ SELECT CASE WHEN k > 100000 THEN regexp_extract(s, '([a-z])', 3) END AS c FROM t
 query expect_error(INVALID_FORMAT.ESC_IN_THE_MIDDLE) expect_fallback(a pattern that is not a constant)
 SELECT s LIKE concat('a\\bc', s) AS a FROM t
 
--- 38 nines, rounded to 34 digits, have one digit too many; rows of other branches do not see this
+-- 38 nines, rounded to 34 digits, have 39 digits, which is an error in every mode, but not for rows of other branches
 statement
 CREATE TEMP VIEW nines AS
 SELECT CAST(d AS DECIMAL(38, 0)) AS d, k
@@ -43,3 +43,15 @@ SELECT CASE WHEN k = 1 THEN -d END AS n, CASE WHEN k = 1 THEN abs(d) END AS a, t
 
 query expect_error(NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION)
 SELECT -d AS n FROM nines
+
+-- the smallest interval and the smallest integer have no counterpart: the first is an error in every mode, the second wraps around
+statement
+CREATE TEMP VIEW smallest AS
+SELECT CAST(i AS INTERVAL YEAR TO MONTH) AS i, CAST(n AS INT) AS n, k
+FROM VALUES ('-178956970-8', '-2147483648', 2), ('1-0', '5', 1) AS v(i, n, k)
+
+query
+SELECT CASE WHEN k = 1 THEN -i END AS i, CASE WHEN k = 1 THEN abs(i) END AS a, CASE WHEN k = 1 THEN -n END AS n, -n AS m, abs(n) AS b FROM smallest
+
+query expect_error(INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION)
+SELECT -i AS i FROM smallest

@@ -195,7 +195,7 @@ def try_eval(node: CatalystNode, translate: Translator) -> Expr:
     call = translate(node.children[0])
     if not can_raise(call):
         return call
-    can_try = isinstance(call, Call) and EvalMode.ANSI in call.entry.raises - {EvalMode.TRY}
+    can_try = isinstance(call, Call) and EvalMode.ANSI in call.entry.raises
     if not isinstance(call, Call) or not can_try or any(map(can_raise, call.args)):
         raise Unsupported("an expression whose errors Spark catches is not supported")
     return replace(call, mode=mode_for_types([a.dtype for a in call.args], EvalMode.TRY))
