@@ -192,7 +192,7 @@ _ACTIONS: dict[str, _Action] = {
 
 
 def _install() -> None:
-    """Wrap ``_ACTIONS`` and ``crosstab`` of the classic DataFrame, and ``sql`` and ``pivot``, unless it is done."""
+    """Wrap the methods that the docstring of this module lists, unless they are wrapped already."""
     with _install_lock:
         if _installed:
             return

@@ -1,4 +1,4 @@
-"""Finds the values of a pivot column in the engine, also for ``crosstab``, which is a pivot.
+"""Finds the values of a pivot column in the engine, for ``pivot`` and for ``crosstab``, which Spark runs as a pivot.
 
 ``groupBy(...).pivot("status")`` without values needs the distinct values of the column, one for each new column. Spark runs
 a query for them as soon as ``pivot`` is called, and sorts them. It does so in the JVM, where ``kq.enable`` sees no action.
@@ -27,12 +27,12 @@ _TYPES = frozenset({"string", "boolean", "tinyint", "smallint", "int", "bigint"}
 def crosstab(frame: DataFrame, first: str, second: str, fallback: Fallback, when: When) -> DataFrame | None:
     """Count all pairs of values of two columns: a row for each value of ``first``, a column for each value of ``second``.
 
-    The result has the same plan as that of Spark's ``StatFunctions.crossTabulate``. None if Spark has to run ``crosstab``,
-    for the reasons of ``pivot_values``, or to raise its error for a column.
+    The result has the plan that Spark's ``StatFunctions.crossTabulate`` builds. None if Spark has to run ``crosstab``: if it
+    has to find the values of ``second`` (see ``pivot_values``), or if it rejects a column and has to raise its own error.
     """
     try:
         names = F.when(F.isnull(F.col(first)), "null").otherwise(F.col(first).cast("string"))
-        # Spark removes backticks, because it quotes the names of the new columns with them.
+        # Spark removes backticks, which would end a quoted name of a new column.
         unquoted = F.regexp_replace(F.col(second).cast("string"), "`", "")
         values = F.when(F.isnull(F.col(second)), "null").otherwise(unquoted)
         grouped = frame.groupBy(names.alias(f"{first}_{second}"))

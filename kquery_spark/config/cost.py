@@ -82,8 +82,8 @@ class CostModel:
     least_file_bytes_per_decoded_byte: float = setting(0.27, "File bytes of a decoded byte, at least.")
     worker_start_seconds: float = setting(
         1.0,
-        "Collecting to the driver as Arrow: cost of the first Python workers of a session. Other queries do not count it, "
-        "because later queries profit from the workers, too.",
+        "Collecting to the driver as Arrow: cost of starting the first Python workers of a session. It is not counted for "
+        "other queries, because later queries benefit from the workers, too.",
     )
     arrow_result_seconds: float = setting(0.018, "Collecting to the driver as Arrow: fixed cost.")
     arrow_value_seconds: float = setting(2.0e-8, "Collecting to the driver as Arrow: saving per value.")

@@ -231,7 +231,7 @@ class ExecutionContext:
             return read_plan(plan, self._catalog(), self._facts, reads_files)
 
     def checked_analysis(self) -> AbstractContextManager[None]:
-        """Return a block for analyzing queries; on Spark, it declines constants that the session evaluates differently."""
+        """Return a context manager for analysis; on Spark, it declines constants that the session evaluates differently."""
         if self._spark is None:
             return nullcontext()
         from kquery_spark.context.on_spark import checked_analysis
@@ -339,7 +339,7 @@ class ExecutionContext:
         source = file_format.open_paths(read)
         folded = [facts.fold(column) for column in source.schema.names]
         if len(set(folded)) < len(folded):
-            raise Unsupported("a table whose column names differ only in case is not supported")
+            raise Unsupported("columns whose names are equal or differ only in case are not supported")
         self.register_source(name, source)
 
     def _session(self, text: str) -> ContextSession:

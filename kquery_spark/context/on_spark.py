@@ -113,7 +113,7 @@ def _check_context(spark: SparkSession, analyzed: Analyzed, facts: SessionFacts,
     """Raise Unsupported if the session would answer a query of an ExecutionContext differently.
 
     facts: the settings when the context was created. They must not change, because the types of its tables depend on them.
-    files: the settings when the context registered files.
+    files: the settings for files when the context registered its first files; the sources depend on them, too.
     """
     bridge = get_bridge(spark)
     settings = session_settings(bridge.conf, bridge.jvm)
@@ -129,13 +129,13 @@ def _check_context(spark: SparkSession, analyzed: Analyzed, facts: SessionFacts,
 
 
 def checked_analysis(spark: SparkSession) -> AbstractContextManager[None]:
-    """Return a block in which the analysis declines constants that the session would evaluate differently."""
+    """Return a context manager in which analysis declines constants that the session would evaluate differently."""
     bridge = get_bridge(spark)
     return checked_constants(lambda: session_settings(bridge.conf, bridge.jvm))
 
 
 def files_session(spark: SparkSession, file_format: Format) -> tuple[SessionSettings, HybridZones]:
-    """Return the settings and time zones by which the session reads files of a format.
+    """Return the settings and the time zones with which the session reads files of a format.
 
     Raises Unsupported if the engine does not support one of the settings.
     """

@@ -24,7 +24,7 @@ from kquery_spark.spark_bridge.session.settings import (
 def check_session(bridge: Bridge, settings: SessionSettings, plan: LogicalPlan) -> None:
     """Raise Unsupported if a plan's result would differ under the session's settings or in its version of Spark.
 
-    For an open plan, the whole plan is checked, also the imported part below it.
+    The check covers the whole plan; for an open plan, this includes the imported plan to which it is applied.
     """
     unexpected = unexpected_for_sql(bridge.conf, bridge.jvm) | {
         name: value for name, value in settings.unexpected().items() if not name.startswith(LOCAL_SETTINGS)
@@ -38,8 +38,9 @@ def check_session(bridge: Bridge, settings: SessionSettings, plan: LogicalPlan) 
 def checked_constants(settings: Callable[[], SessionSettings]) -> Iterator[None]:
     """Raise Unsupported if the analysis in this block evaluates a constant that Spark's session would evaluate differently.
 
-    ``check_session`` cannot do so, because the analyzed plan has only the value, for example as a row of VALUES. An error of
-    the analysis is replaced as well, because it may depend on the constant. settings: called if there are constants.
+    ``check_session`` cannot find such constants, because the analyzed plan has only their values, for example in a row of
+    VALUES. Unsupported also replaces an error of the analysis, which may depend on the constant. settings: reads the
+    session's settings; it is called only if there are constants.
     """
     with recorded_constants() as constants:
         try:

@@ -19,8 +19,8 @@ from kquery_spark.types.vector import Flags, Int64s, validity
 
 _WINDOW_BYTES = 4  # bytes that numpy compares at a time
 _MAX_CANDIDATE_SHARE = 0.5  # largest share of candidates for which filtering them out first pays
-# ``FILE_LOOPS.kernels`` measures work in column chunks. Searching this number of bytes without the loops takes about as long
-# as reading one chunk.
+# ``FILE_LOOPS.kernels`` measures work in column chunks. Without the loops, searching this number of bytes takes about as
+# long as reading one chunk.
 _BYTES_PER_CHUNK = 1 << 20
 
 

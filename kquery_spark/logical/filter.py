@@ -60,6 +60,6 @@ class Filter(UnaryPlan):
 
 
 def with_filter(plan: LogicalPlan, terms: list[Expr]) -> LogicalPlan:
-    """Filter the plan by the terms of an AND, if there are any."""
+    """Return a Filter of the plan by the conjunction of the terms, or the plan itself if there are none."""
     condition = conjunction(terms)
     return plan if condition is None else Filter(plan, condition)

@@ -111,8 +111,8 @@ class LogicalPlan:
         """Return an input and an expression over it that has the same values as ``expr`` over the output.
 
         For ``#b`` above ``Projection: #a AS b``, it returns the projection's child and ``#a``. It returns None if the node
-        computes a column that the expression reads, or if the expression reads columns of several inputs. Only nodes that
-        carry the columns of their inputs have a default.
+        computes a column that the expression reads, or if the expression reads columns of several inputs. The default is
+        None for nodes that do not carry the columns of their inputs (``carries_columns``).
         """
         if not self.carries_columns:
             return None
@@ -161,7 +161,7 @@ class UnaryPlan(LogicalPlan):
         return (self.child,)
 
     def derive_schema(self) -> pa.Schema:
-        """The columns of the input, unless the node computes others."""
+        """The columns of the input; nodes that output other columns override this."""
         return self.child.schema
 
     def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:

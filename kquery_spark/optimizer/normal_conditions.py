@@ -24,7 +24,7 @@ def normal_condition(condition: Expr) -> Expr:
 
 
 def normalize_node(node: LogicalPlan) -> LogicalPlan:
-    """Return a node with its conditions in normal form; a Filter that is always true becomes its child."""
+    """Return the node with its conditions in normal form; the child instead of a Filter that is always true."""
     if not isinstance(node, Filter | Join | Projection):
         return node
     changed = rewrite_expressions(node, normal_condition)

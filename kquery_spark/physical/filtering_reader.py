@@ -112,7 +112,7 @@ class FilteringReader:
             yield from self._read_each(self._coalesce_splits(splits))
 
     def _read_each(self, splits: Iterable[tuple[Sequence[Split], Split, Int64s | None]]) -> Iterator[Batch]:
-        """Yield the batches of splits: the single splits, the split that coalesces them, and its rows to read."""
+        """Yield the batches of each item: the single splits, the split that coalesces them, and its rows to read."""
         control = current_control()
         for singles, split, rows in splits:
             check_run()
@@ -121,17 +121,17 @@ class FilteringReader:
                 control.count_splits(len(split.pieces) if self._source.divisible else 1)
 
     def _read_coalesced(self, singles: Sequence[Split], coalesced: Split) -> Iterator[Batch]:
-        """Read coalesced splits as one batch, or one by one if strings exceed the 32-bit offsets of one array.
+        """Read coalesced splits together; if their strings exceed the 32-bit offsets of one array, read them one by one.
 
-        The estimates of ``SplitCoalescer`` are too low if strings are much longer than those of the splits before.
+        This happens if strings are much longer than in the earlier splits, from which ``SplitCoalescer`` estimates sizes.
         """
         try:
+            # All batches are read before the first one is yielded: after an error, no row may be yielded twice.
             batches = list(self._read(coalesced, None))
         except (BatchTooLarge, pa.ArrowException) as error:
             if not is_too_large(error):
                 raise
-            batches = None
-        if batches is not None:
+        else:
             yield from batches
             return
         for split in singles:

@@ -10,7 +10,7 @@ from kquery_spark.run_control import needs_small_batches
 from kquery_spark.types.vector import Int64s
 
 MAX_PAIRS = 2_000_000
-"""The number of pairs of rows that are in memory at once."""
+"""The largest number of pairs of rows that are in memory at once."""
 PAIR_BYTES = 48
 """The memory for row numbers per pair while pairs are computed."""
 _MAX_BOUNDED_PAIRS = 131_072  # instead of MAX_PAIRS, for runs that must use little memory

@@ -45,7 +45,7 @@ def hashed_bytes(nbytes: int, rows: int) -> int:
 
 
 class _Block(NamedTuple):
-    """A batch in a store: its position, size, and physical types. Rows without columns only have a number."""
+    """A batch in a store: its position, size, physical types, and number of rows. Without columns, nothing is stored."""
 
     start: int
     nbytes: int

@@ -53,8 +53,8 @@ class FormatSettings:
     ``expected`` that have no default in Spark. read: settings that the functions of the format read. irrelevant: settings
     that seem to affect a scan, and why they do not. strictest: values of settings for which a scan is declined unless its
     rows are the same for all other values (a value None: this Spark does not have the setting); None without such settings.
-    expected_for_paths: the only values, in lower case, with which the engine reads files without Spark's plan, for settings
-    that decide which columns Spark finds or that ``read_columns`` checks.
+    expected_for_paths: the only supported values, in lower case, for files that are read by path without Spark's plan. These
+    are the settings that decide which columns Spark infers, and those that ``read_columns`` would check otherwise.
     """
 
     prefixes: tuple[str, ...]

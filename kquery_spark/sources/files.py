@@ -230,13 +230,14 @@ def _list_local(path: str) -> list[tuple[DataFile, str]]:
             raise SourceError(f"{path} is a hidden file, which Spark does not read")
         return _local_files(local)
     roots = {root for pattern in _expand_glob(local) for root in _matches_of_glob(pattern)}
-    # Like Spark, this skips hidden files, but not hidden directories that the glob matches.
+    # As in Spark, a glob can match hidden directories, but not hidden files.
     visible = sorted(root for root in roots if os.path.isdir(root) or not _hidden(os.path.basename(root)))
     return [file for root in visible for file in _local_files(root)]
 
 
 def _matches_of_glob(pattern: str) -> list[str]:
-    """Return the local paths that match a glob. Unlike in Python's globs, wildcards also match a leading point."""
+    """Return the local paths that match a glob. Unlike in Python's ``glob``, wildcards also match a leading dot."""
+    # Start at the root, or for a relative pattern at "", the current directory, and match one directory level at a time.
     matches = [pattern[: len(pattern) - len(pattern.lstrip("/"))]]
     for part in pattern.strip("/").split("/"):
         paths = []
@@ -347,6 +348,7 @@ def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:
     wildcard = _WILDCARD.search(inner)
     if wildcard is None:
         info = fs.get_file_info(inner)
+        # An empty object may be the marker of a directory, see _remote_files.
         if _hidden(info.base_name) and info.type == pafs.FileType.File and info.size:
             raise SourceError(f"{inner} is a hidden file, which Spark does not read")
         return [] if info.type == pafs.FileType.NotFound else [info]

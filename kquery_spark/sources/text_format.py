@@ -36,14 +36,20 @@ TEXT_OPTIONS: Mapping[str, str] = dict.fromkeys(
 
 
 def check_time_parser(title: str, options: Collection[str], settings: ReadSettings) -> None:
-    """Raise Unsupported if the session parses dates and times of text files differently. options: names in lower case."""
+    """Raise Unsupported if the session parses dates and times in text files differently than the engine.
+
+    title: the format's name. options: the names of the options that are set, in lower case.
+    """
     policy = settings.text(TIME_PARSER).upper()
     if policy != CORRECTED and not (policy == EXCEPTION and _PATTERNS.isdisjoint(options)):
         raise Unsupported(f"{title} files are not supported while {TIME_PARSER} is {policy}")
 
 
 def check_text_paths(title: str, read: PathsRead) -> bool:
-    """Raise Unsupported if the session reads text files of paths differently; return ``declines_malformed_times``."""
+    """Raise Unsupported if the session reads text files under paths differently than the engine.
+
+    Returns whether a malformed date or timestamp must be declined; see ``declines_malformed_times``.
+    """
     settings = read.settings
     if settings is None:
         return False

@@ -148,7 +148,7 @@ def _by_target(batch: Batch, ids: np.ndarray, count: int) -> Iterator[tuple[int,
         start = end
 
 
-def result_pieces(batches: Iterable[Batch], schema: pa.Schema, nbytes: int) -> Iterator[Batch]:
+def result_pieces(batches: Iterable[Batch], nbytes: int) -> Iterator[Batch]:
     """Return the rows of a result in pieces of about ``nbytes`` bytes.
 
     Each piece of a dictionary-encoded column contains the whole dictionary, so large dictionaries are decoded first.

@@ -15,6 +15,8 @@ from kquery_spark.types.vector import Flags, Int64s, Vector, decode, fill, from_
 
 Result = TypeVar("Result")
 
+_MAX_COALESCED_BYTES = 64 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -132,14 +134,11 @@ def run_in_parts(
         yield from run_in_parts(function, half, repeatable=True)
 
 
-_MAX_COALESCED_BYTES = 64 << 20
-
-
 def coalesced(batches: Iterable[Batch], rows: int, nbytes: float = _MAX_COALESCED_BYTES) -> Iterator[Batch]:
     """Concatenate small batches until they have ``rows`` rows or more than ``nbytes`` bytes, to reduce per-batch costs.
 
-    A batch that has ``rows`` rows or more than ``nbytes`` bytes by itself is yielded unchanged. The limit also keeps long
-    strings below the 2 GiB of one array.
+    A batch that has ``rows`` rows or more than ``nbytes`` bytes by itself is yielded unchanged. The limit of bytes also
+    prevents that long strings exceed the 2 GiB of one array when they are concatenated.
     """
     held: list[Batch] = []
     held_rows = held_bytes = 0

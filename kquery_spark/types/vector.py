@@ -80,7 +80,7 @@ class Vector:
         return fill(self.data, length) if self.is_scalar else self.data
 
     def filled(self, length: int) -> Vector:
-        """The vector with an array of ``length`` rows."""
+        """The vector with its data as an array of ``length`` rows; a scalar is repeated."""
         return Vector(self.dtype, self.physical(length))
 
 

@@ -67,7 +67,7 @@ def payload_rows():
 
 
 class LastContext:
-    """A meter that remembers the context of the task."""
+    """A task meter that only stores the context of the task, which has the metrics."""
 
     def add(self, stage, context, sent):
         self.context = context

@@ -104,14 +104,14 @@ def test_each_method(
 @pytest.mark.parametrize(("distinct", "uses_loop"), [(16_384, True), (16_385, False)])
 def test_the_largest_number_of_groups_of_the_loop(with_loop: bool, distinct: int, uses_loop: bool) -> None:
     """The last group is found in the last row, after all other groups have a number."""
-    values = np.concatenate([np.arange(distinct - 1), np.zeros(20, np.int64), [distinct - 1]])[::-1].copy()
-    column = pa.array(np.concatenate([values[1:], values[:1]]))
+    parts = [np.zeros(20, np.int64), np.arange(distinct - 2, -1, -1), np.array([distinct - 1])]
+    column = pa.array(np.concatenate(parts))
     groups = group(column)
     assert groups.compact_ids.dtype == (np.uint16 if with_loop and uses_loop else np.int64)
     check(groups, column)
 
 
-def test_two_columns_of_narrow_codes() -> None:
+def test_several_columns_of_narrow_codes() -> None:
     """The combined codes are int32 for these dictionaries, and int64 together with a column of int64."""
     random = np.random.default_rng(5)
     values = pa.array([f"value {i}" for i in range(120)])

@@ -1,4 +1,4 @@
-"""Payloads of several stages in one stream: each reader gets its own in order, and few bytes wait in memory."""
+"""Payloads of several stages in one stream: each stage's payloads are read in order, and few bytes wait in memory."""
 
 from __future__ import annotations
 

@@ -197,7 +197,11 @@ def test_failfast_names_file_and_line(tmp_path):
 LONG = "x" * 50_001
 
 
-@pytest.mark.parametrize("name", [LONG, "\\u0041" + LONG, '\\"'.join([LONG[:25_000]] * 3), LONG + "\\\\"])
+@pytest.mark.parametrize(
+    "name",
+    [LONG, "\\u0041" + LONG, '\\"'.join([LONG[:25_000]] * 3), LONG + "\\\\"],
+    ids=["plain", "escaped letter", "escaped quotes", "escaped backslash"],
+)
 def test_names_longer_than_jackson_reads_are_refused(spark, tmp_path, name):
     path = written(tmp_path, f'{{"a":1}}\n{{"{name}" : 1,"a":2}}\n')
     assert spark.read.schema("a int").json(str(path)).collect() == [(1,), (None,)]

@@ -77,10 +77,10 @@ def is_collectable_as_arrow(part: Part) -> bool:
 
 def _saves_as_arrow(planned: PlannedQuery, part: Part) -> bool:
     query = part.compiled
-    cost = 0.0 if planned.bridge.has_workers else planned.cost.worker_start_seconds
+    start_seconds = 0.0 if planned.bridge.has_workers else planned.cost.worker_start_seconds
     return (
         is_collectable_as_arrow(part)
-        and arrow_result_saves(query.optimized, query.estimate.rows, planned.cost) > cost
+        and arrow_result_saves(query.optimized, query.estimate.rows, planned.cost) > start_seconds
     )
 
 

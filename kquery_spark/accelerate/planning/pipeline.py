@@ -61,6 +61,7 @@ def plan_and_assemble(frame: DataFrame, fallback: Fallback, when: When, renew: R
         _require_whole(planned)
     decisions = tuple(decide(planned, part) for part in planned.parts)
     chosen, driver_only = _chosen(planned, decisions, when)
+    # A part with a single stage that fits the driver runs there, and starts no workers.
     if any(len(part.compiled.graph.stages) > 1 or not fits_driver(planned, part) for part in chosen):
         planned.bridge.has_workers = True
     fast = assemble(planned, chosen, rescue=fallback == "spark", driver_only=driver_only, renew=renew)

@@ -125,9 +125,9 @@ class DataFrame(Builder):
         return self.withColumnsRenamed({old: new})
 
     def withColumnsRenamed(self, names: Mapping[str, str]) -> Self:
-        """Rename columns one after the other; unknown names are ignored, as in PySpark.
+        """Rename columns one after the other; unknown names are ignored.
 
-        Like in Spark, ``{"a": "b", "b": "c"}`` renames both columns to c.
+        As in PySpark, ``{"a": "b", "b": "c"}`` renames both a and b to c.
         """
         fold = self._session.fold_name
         renamed = list(self.columns)

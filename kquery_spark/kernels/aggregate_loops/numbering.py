@@ -8,20 +8,15 @@ import numba
 import numpy as np
 from numba import int32, int64, uint16
 
-from kquery_spark.kernels.aggregate_loops.sums import LANES
+from kquery_spark.kernels.aggregate_loops.sums import LANES, readonly_array
 
 UNSEEN = 65_535
-"""The mark of a code that has not occurred yet, so there are at most this number of groups."""
-
-
-def _codes(dtype: Any) -> Any:
-    return numba.types.Array(dtype, 1, "C", readonly=True)
-
+"""Marks a code that has not occurred yet, so no group can have this number."""
 
 _Outputs = (uint16[::1], uint16[::1], int64[::1], int64[:, ::1])
 
 
-@numba.njit([int64(_codes(dtype), *_Outputs) for dtype in (int32, int64)], cache=True, nogil=True)
+@numba.njit([int64(readonly_array(dtype), *_Outputs) for dtype in (int32, int64)], cache=True, nogil=True)
 def number_codes(codes: Any, numbers: Any, ids: Any, first_rows: Any, sizes: Any) -> Any:
     """Number the groups of equal codes in the order of their first rows.
 

@@ -16,12 +16,13 @@ LANES = 4
 """The number of arrays that share the rows. ``sum_groups`` is unrolled for exactly this number."""
 
 
-def _column(dtype: Any) -> Any:
+def readonly_array(dtype: Any) -> Any:
+    """Return the numba type of contiguous arrays that a loop only reads."""
     return numba.types.Array(dtype, 1, "C", readonly=True)
 
 
 @numba.njit(
-    [int64(_column(int64), _column(dtype), int64[:, ::1]) for dtype in (uint16, int64)],
+    [int64(readonly_array(int64), readonly_array(dtype), int64[:, ::1]) for dtype in (uint16, int64)],
     cache=True,
     nogil=True,
 )
@@ -29,7 +30,7 @@ def sum_groups(values: Any, ids: Any, sums: Any) -> Any:
     """Add each value to the sum of its group in one of the ``LANES`` rows of ``sums``.
 
     ids: the group of each value. It must be less than the number of columns of ``sums``; this is not checked. 16-bit ids
-    take a quarter of the memory, so that those of a large batch stay in the cache while one column after another is summed.
+    take a quarter of the memory, so the ids of a large batch stay in the cache while one column after another is summed.
 
     Returns a number M such that the magnitude of no value exceeds M + 1 (which itself may not fit into int64). If (M + 1)
     times the number of values exceeds int64, the sums may have overflowed.

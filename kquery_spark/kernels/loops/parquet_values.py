@@ -121,7 +121,8 @@ def _decode_indexed(
         while length > uintp(0):
             step = min(length, uintp(_BLOCK) - filled)
             if is_packed:
-                # If the run continues in the next block, this step is a whole number of groups of eight.
+                # If the run continues in the next block, this step is a whole number of groups of eight, because ``start``
+                # can only move by groups. The step is 0 if fewer than eight rows of the block are free.
                 step = step if step == length else step & ~uintp(7)
                 if step > uintp(0):
                     largest = max(largest, unpack_run(data, start, step, bits, block, filled))

@@ -4,7 +4,7 @@ The bytes of all strings are searched at once, in blocks. A block is skipped if 
 and its last one, occur nowhere in it at the right distances. The loop that compares them has no branches, so it is compiled
 to vector instructions, which take about 0.05 ns per byte. In other blocks, each position is examined by itself.
 
-Arguments and positions are unsigned (``uintp``), because numba checks for each signed position whether it counts from the
+Positions are unsigned (``uintp``), because numba tests each signed index for being negative, which counts from the
 end. The offsets must be those of a valid array: they ascend, and the last one is at most ``len(data)``.
 """
 
@@ -25,7 +25,7 @@ _Flags = uint8[::1]
 
 @numba.njit
 def _is_at(data: Any, at: Any, literals: Any, start: Any, size: Any) -> Any:
-    """Return whether the bytes of ``data`` from ``at`` on are ``size`` bytes of ``literals`` from ``start`` on."""
+    """Return whether ``data[at : at + size]`` equals ``literals[start : start + size]``. The caller checks the bounds."""
     equal = _ZERO
     while equal < size and data[at + equal] == literals[start + equal]:
         equal += _ONE

@@ -35,7 +35,7 @@ class Accumulator(ABC):
         """Return the state columns of the groups, with one row per group, merged from rows of states."""
 
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """Return the result column (of type ``context.dtype``) for states with one row per group: the first state."""
+        """Return the result column (of type ``context.dtype``) for states with one row per group; here, the first state."""
         return states[0].data
 
 

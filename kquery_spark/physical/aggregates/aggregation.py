@@ -230,8 +230,8 @@ class Aggregation:
         From then on, every row becomes a group of its own, which is much cheaper, and the final phase does the grouping.
         Batches with few groups are still grouped: an Expand outputs such batches for some of its projections.
 
-        limit: the bytes of states from which they are merged. If they still have more than half of it, they are sent on:
-        the lists of ``collect_list`` have all values, however few groups there are.
+        limit: states of more than this number of bytes are merged. If the merged states still have more than half of it,
+        they are yielded, because they would only grow: the lists of ``collect_list`` have all values, even for few groups.
         """
         sample = _Sample()
         useless = False

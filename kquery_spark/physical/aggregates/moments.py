@@ -50,7 +50,7 @@ def _vectors(columns: Sequence[Doubles]) -> list[Vector]:
 
 
 class _Moments(Accumulator):
-    """result: computes the values of the function from the states."""
+    """Computes the result of an aggregate from its states by the function ``result``."""
 
     def __init__(self, result: Result) -> None:
         self._result = result

@@ -39,7 +39,7 @@ def _r2(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
 
 
 def _state(index: int) -> Result:
-    """Return one of the states, NULL without rows."""
+    """Return a function whose result is one of the states, or NULL for a group without rows."""
     return lambda states: (states[index], states[0] == 0.0)
 
 

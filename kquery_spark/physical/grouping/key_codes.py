@@ -127,7 +127,7 @@ def _encode_values(data: pa.Array) -> Codes:
 def pack(columns: Sequence[ColumnCodes], num_rows: int) -> ColumnCodes:
     """Combine several code columns into one. Compresses codes if the product of the cardinalities is too large.
 
-    The result is int32 if all columns are, and if it fits, because less memory takes less time.
+    The combined codes are int32 if no column is wider and they fit, because narrower codes are processed faster.
     """
     if not columns:
         return Codes(np.zeros(num_rows, np.int64), 1)

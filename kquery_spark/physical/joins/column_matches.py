@@ -18,7 +18,7 @@ class ColumnMatches:
     """Tests values of probe rows for membership in a key column. The first test builds the flags or the index.
 
     values: the key column of ``num_rows`` build rows. space: its encoding. value_range: its lowest and highest value, as in
-    ``JoinTable.ranges``. memory: the bytes that the flags may take.
+    ``JoinTable.ranges``. memory: the memory that is left for the flags.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ Three steps keep the tables of codes small:
 - If every code has at most one build row (``unique``), one array from code to row replaces the runs.
 
 Arrays with one entry per possible code are several times as fast as a hash table, but can take much more memory than the
-build rows. So they are only used if ``direct_bytes`` allows them, and ``nbytes`` is the memory of all arrays.
+build rows. So they are only used within ``direct_bytes``. ``nbytes`` is the memory of all arrays.
 
 All functions work on whole columns of a batch: no Python code loops over rows.
 """
@@ -54,9 +54,9 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector
 
 _DENSE_CODE_BYTES = 12
-"""The memory per code of the arrays from codes to rows while they are built: a count of 64 bits, and a row of 32 bits."""
+"""The memory per code at the peak of ``_build_arrays``: a 64-bit count, and the 32-bit count that it is converted to."""
 _SLOT_BYTES = 4
-_MAX_SMALL_CODES = 4096  # arrays of so few codes are smaller than a hash table's overhead
+_MAX_SMALL_CODES = 4096  # arrays for at most this number of codes are always used, whatever the limit
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class JoinTable:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the table, without the build rows and their keys."""
+        """The memory of the table without the build rows. If there are several key columns, these are included."""
         rows = [self._row_of] if self.unique else [self._order, self._counts, self._starts]
         compressions = [index for index, _ in self._compressions.values()]
         optional = [part for part in (self._index, self._flags) if part is not None]

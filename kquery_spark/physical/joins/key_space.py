@@ -47,17 +47,17 @@ class KeySpace:
 
 
 class DirectMemory:
-    """The bytes that the arrays of one join table with an entry per possible code may take together.
+    """The memory that one join table may use for arrays with one entry per possible code.
 
-    For the keys 0 and 4,000,000, such arrays take megabytes for two rows. A table that may not have them uses hash tables,
-    whose size depends on the number of rows alone.
+    For two rows with the keys 0 and 4,000,000, such an array has 4 million entries. If not enough memory is left for an
+    array, the join table uses a hash table instead, whose size depends only on the number of rows.
     """
 
     def __init__(self, nbytes: int) -> None:
         self._left = nbytes
 
     def take(self, nbytes: int) -> bool:
-        """Take the bytes, and return True, if this number of bytes is left."""
+        """Reserve the bytes and return True if they are left; otherwise return False."""
         if nbytes > self._left:
             return False
         self._left -= nbytes
@@ -65,7 +65,7 @@ class DirectMemory:
 
 
 def may_have_flags(codes: int, build_rows: int, memory: DirectMemory) -> bool:
-    """Return True if a test for membership may store a flag of one byte for each possible code. codes: their number."""
+    """Reserve the memory of flags for membership tests, one byte per possible code; return False if it is too much."""
     most = min(MAX_DENSE_CODES, max(MAX_DIRECT_CODES, _FLAG_BYTES_PER_BUILD_ROW * build_rows))
     return codes <= most and memory.take(codes)
 
@@ -182,7 +182,7 @@ def _by_value(build: pa.Array, form: Callable[[Vector], pa.Array], null_safe: bo
 
 
 def _lookup(values: pa.Array) -> tuple[Callable[[pa.Array], Int64s], int]:
-    """Return a function and its memory in bytes.
+    """Return a lookup function, and the memory of its index in bytes.
 
     The function returns the position of each row among the distinct values, -1 if absent, any for NULL.
     """

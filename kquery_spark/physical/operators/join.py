@@ -43,7 +43,7 @@ _EMITS_PROBE_ROWS_ONLY = {
 
 
 class _SpilledBuildSide(Exception):
-    """Leaves the worker's cache without a value, because the build side of a broadcast join is on disk."""
+    """Raised while the worker's cache builds a build side: it exceeds the budget, so it is on disk and is not cached."""
 
     def __init__(self, side: SpilledSide | SpillFile) -> None:
         super().__init__("the build side exceeds the memory budget")
@@ -74,14 +74,13 @@ class JoinExec(BinaryExec):
             (self.left, self.right) if self.build is BuildSide.LEFT else (self.right, self.left)
         )
         with SpillDirectory(task.metrics_of(self)) as spill:
-            build_side = self._build_side(build_plan, task, spill)
-            if isinstance(build_side, SpilledSide):
-                yield from self._grace_join(build_side, probe_plan.run(task), probe_plan.schema, task)
+            side = self._build_side(build_plan, task, spill)
+            if isinstance(side, SpilledSide):
+                yield from self._grace_join(side, probe_plan.run(task), probe_plan.schema, task)
                 return
-            if isinstance(build_side, SpillFile):
-                yield from self._nested_loop(build_side, probe_plan, task)
+            if isinstance(side, SpillFile):
+                yield from self._nested_loop(side, probe_plan, task)
                 return
-        side = build_side
         # The table is complete, so its keys can filter the scan of the probe side, which starts only now.
         if drops_unmatched(self.kind, self.build is BuildSide.LEFT):
             for match_filter in self._match_filters(side[1]):
@@ -271,7 +270,7 @@ class JoinExec(BinaryExec):
     def _table_within_budget(
         self, schema: pa.Schema, batches: list[Batch], task: TaskContext
     ) -> tuple[Batch, JoinTable]:
-        """Return the build rows and their join table, whose arrays may take what the rows leave of the memory budget."""
+        """Return the build rows and their join table. Its arrays may use the memory budget that the rows do not need."""
         held = sum(hashed_bytes(batch.nbytes, batch.num_rows) for batch in batches)
         return self._table(schema, batches, max(0, task.config.memory_bytes - held))
 

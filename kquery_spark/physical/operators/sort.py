@@ -25,8 +25,8 @@ class SortExec(UnaryExec):
 
     For a limit of k, the top-k collects batches, sorts them when they have more than 4 * k rows (at least 65,536), and keeps
     the first k. So each sort is for many new rows. The first sort happens as soon as there are k rows, because the dynamic
-    filter needs a bound. Batches that exceed half of the memory budget are sorted earlier. If the first k rows themselves
-    exceed it, all further rows are sorted externally.
+    filter needs a bound. Batches that together exceed half of the memory budget are sorted earlier. If the first k rows
+    alone exceed a quarter of it, they and all further rows are sorted externally.
     """
 
     child: PhysicalPlan
@@ -56,7 +56,7 @@ class SortExec(UnaryExec):
             size += best[-1].num_rows
             nbytes += best[-1].nbytes
             # The filter learns the k-th row as soon as there are k rows. It learns nothing from keys such as binary strings.
-            is_large = nbytes > max_bytes and bool(self.schema.names)
+            is_large = nbytes > max_bytes
             if size > max(4 * self.limit, 65536) or (not has_learned and size >= self.limit) or is_large:
                 has_learned = True
                 best = [self._top(concat(self.schema, best), first_rows)]

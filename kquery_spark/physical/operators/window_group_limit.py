@@ -47,8 +47,8 @@ class WindowGroupLimitExec(UnaryExec):
     def _limited(self, source: Iterator[Batch], task: TaskContext, level: int) -> Iterator[Batch]:
         """Yield the rows within the limit. level: that of the hash partition on disk that ``source`` reads; 0 for all rows.
 
-        If the remaining rows exceed half of the memory budget, a partial operator passes on all further rows. Any other
-        operator divides the groups into hash partitions on disk, and limits the partitions one by one.
+        If the rows that remain after pruning exceed half of the memory budget, a partial operator passes on these and all
+        further rows. Any other operator writes the rows to hash partitions on disk, and limits the partitions one by one.
         """
         held: list[Batch] = []  # after pruning, only the batch that remained
         rows = remaining = nbytes = remaining_bytes = 0
@@ -78,6 +78,7 @@ class WindowGroupLimitExec(UnaryExec):
         yield from held
 
     def _limited_partitions(self, source: Iterator[Batch], task: TaskContext, level: int) -> Iterator[Batch]:
+        """Write all rows to hash partitions of the window partition's keys, and yield the rows within the limit of each."""
         program = Program(list(self.partition), self.schema)
         with SpillDirectory(task.metrics_of(self)) as spill:
             partitions = HashPartitions(spill, self.schema, program.run, level)

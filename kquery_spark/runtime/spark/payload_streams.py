@@ -1,8 +1,8 @@
-"""Divides the payload rows that a task receives among the stages that wrote them, within a part of the memory budget.
+"""Splits the stream of payload rows that a task receives by the stages that wrote them, with bounded memory.
 
 Spark sends the rows of all stages that a task reads in one stream, in any order. A join reads its build side to the end
-before it reads its probe side. Any row may be the last one of the build side, so all payloads of the probe side have to
-wait. They wait in memory up to a limit, and beyond it in a scratch file.
+before it reads its probe side. Any row may be the last one of the build side, so payloads of the probe side that arrive
+earlier have to wait. They wait in memory up to a limit, and beyond it in a scratch file.
 
 Example: the stream is P1 P2 B1 P3 B2, and the join asks for the payloads of B. P1 and P2 wait, B1 is read, P3 waits, and B2
 is read. If P1, P2 and P3 together exceed the limit, they are on disk when the join asks for P.
@@ -42,7 +42,7 @@ class PayloadSource(NamedTuple):
 
 
 class PayloadStreams:
-    """The payloads of several stages. It is a context manager, which frees the scratch file.
+    """The payloads of several stages. It is a context manager: its end frees the scratch file.
 
     rows: the payload rows. max_bytes: the bytes of payloads that may wait in memory.
     """
@@ -66,12 +66,13 @@ class PayloadStreams:
         for waiting in self._waiting.values():
             waiting.clear()
         if kind is None:
-            deque(self._rows, maxlen=0)  # Spark ends a worker that does not read all rows
+            # Spark does not reuse a worker that has not read all of its rows, so read what is left.
+            deque(self._rows, maxlen=0)
         if self._store is not None:
             self._store.close()
 
     def read(self, name: str) -> Iterator[pa.Buffer]:
-        """Yield the payloads of a source. A payload that is read once is released before the next one is asked for."""
+        """Yield the payloads of a source. A payload that is read only once is released before the next one is loaded."""
         source = self._sources[name]
         waiting = self._waiting[source.tag]
         if source.readings > 1:
@@ -108,14 +109,14 @@ class PayloadStreams:
         for tag, cell in zip(tags, batch.column(2), strict=True):
             payload = cell.as_buffer()
             if is_mixed and tag != read_tag:
-                payload = pa.py_buffer(
-                    payload.to_pybytes()
-                )  # so that the batch is freed while the payload waits
+                # A copy, so that the batch with the payloads of other stages is freed while this one waits.
+                payload = pa.py_buffer(payload.to_pybytes())
             self._waiting[tag].append(payload)
             self._in_memory[tag] += payload.size
         if sum(self._in_memory.values()) > self._max_bytes:
             for source in self._sources.values():
-                # The payload that is read next stays, unless it is read again later.
+                # The caller is about to read the payloads of ``read_tag``. If it reads them only once, spilling them is
+                # useless; otherwise all of them stay until the end of the task.
                 if source.tag != read_tag or source.readings > 1:
                     self._spill(source)
         return True

@@ -22,7 +22,8 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.config.memory import ContainerFacts, with_budget
 from kquery_spark.errors import PlanError
 from kquery_spark.kernels.zones import ZoneTable, adopt_tables
-from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
+from kquery_spark.physical.operators import ReadExec, TaskContext
+from kquery_spark.physical.operators.base import walk_operators
 from kquery_spark.physical.worker_cache import worker_cache
 from kquery_spark.runtime.heap import fit_worker_heap, tune_worker_heap
 from kquery_spark.runtime.spark.archives import read_archives_once
@@ -59,7 +60,7 @@ _TOO_MUCH_ROW = pa.RecordBatch.from_pydict(
 
 _stages: OrderedDict[bytes, Stage] = OrderedDict()
 _MAX_CACHED_STAGES = 64
-_WAITING_BUDGET_DIVISOR = 4  # payloads that wait to be read may use this fraction of a task's memory budget
+_WAITING_BUDGET_DIVISOR = 4  # payloads that wait to be read may use the budget divided by this number
 _RESULT_PAYLOAD_BYTES = 512 * 1024  # the JVM copies larger payloads more slowly
 
 
@@ -203,7 +204,7 @@ class StageRun:
             yield from self._emit(TaskContext(config=config, inputs={name: reader}))
 
     def _payload_streams(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> PayloadStreams:
-        """Return the payloads of each stage that is read. A part of the memory budget is for payloads that wait."""
+        """Return the payloads of all stages that are read. They may use a part of the memory budget while they wait."""
         count = Counter(reads(self.stage.plan))
         sources = {
             name: PayloadSource(tag, count[name], context.metrics_of(_leaf(self.stage, name)))
@@ -245,7 +246,7 @@ class StageRun:
                     return
                 yield payload
         elif self.rows.encoding is RowEncoding.PAYLOADS:
-            for batch in result_pieces(rows, schema, _RESULT_PAYLOAD_BYTES):
+            for batch in result_pieces(rows, _RESULT_PAYLOAD_BYTES):
                 yield self._payload(0, batch)
         else:
             to_rows = Batch.to_spark if t.YEAR_MONTH in schema.types else Batch.to_arrow
@@ -284,13 +285,6 @@ def _single_use(stream: Iterable[Batch]) -> Callable[[], Iterator[Batch]]:
 
 
 def _leaf(stage: Stage, input_id: str) -> ReadExec:
-    """Return the first operator of the stage that reads an input."""
-
-    def find(node: PhysicalPlan) -> ReadExec | None:
-        if isinstance(node, ReadExec) and node.input_id == input_id:
-            return node
-        return next((s for s in map(find, node.children) if s is not None), None)
-
-    leaf = find(stage.plan)
-    assert leaf is not None
-    return leaf
+    """Return the first leaf of the stage's plan that reads an input."""
+    operators = (node for node, _ in walk_operators(stage.plan))
+    return next(node for node in operators if isinstance(node, ReadExec) and node.input_id == input_id)

@@ -1,4 +1,4 @@
-"""The Arrow types that stand for Iceberg's primitive types."""
+"""Maps Iceberg's primitive types to Arrow types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DECIMAL = re.compile(r"decimal\((\d+), *(\d+)\)")
 
 
 def primitive_type(kind: str, time_zone: str) -> pa.DataType | None:
-    """The type of a primitive type's name, for example ``decimal(9, 2)``; None if the engine has none."""
+    """Return the Arrow type of a primitive type like ``decimal(9, 2)``; None if the engine does not support it."""
     decimal = _DECIMAL.fullmatch(kind)
     if decimal is not None:
         return t.decimal(int(decimal[1]), int(decimal[2]))

@@ -34,10 +34,11 @@ Bools = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
 _LONG_LINE_BYTES = 1000
 _MAX_LINE_BYTES = 20_000_000
-_MAX_NAME_BYTES = 50_000  # Jackson refuses longer names
+_MAX_NAME_BYTES = 50_000  # Jackson refuses names of more characters, which have at least as many bytes
 _FEW_LINES = 32
 _WORDS = re.compile(rb"[:,\[][ \t]*[+-]?(?:Inf|NaN)")
-_STRING = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"([ \t]*:)?')
+# The second alternative matches a string without an end. Without it, the search would begin again at each of its quotes.
+_STRING = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)(?:"([ \t]*:)?|\\?\Z)')
 _LONG_NUMBER = re.compile(rb"[0-9.eE+-]{1000}")
 # A column that does not occur in any line, because Arrow would treat an empty schema like no schema.
 _NOTHING = pa.schema([("\x01", pa.null())])
@@ -127,10 +128,10 @@ def split_lines(block: bytes) -> tuple[Lines, Bools]:
 def _lines_with_long_names(
     block: bytes, raw: npt.NDArray[np.uint8], starts: Positions, ends: Positions
 ) -> Bools:
-    """Mark the lines with a name of more bytes than Jackson reads, which Arrow accepts.
+    """Mark the lines with a name that may be too long for Jackson; Arrow accepts names of any length.
 
-    The quotes around such a name are far apart, because a quote inside of it follows a backslash. The search for names takes
-    longer, so it runs only in lines with such quotes, which may also enclose a long value.
+    Quotes that follow a backslash are ignored, so the two quotes around such a name are more than ``_MAX_NAME_BYTES`` apart.
+    The exact but slower search for names runs only in lines with such a gap, which a long value may cause, too.
     """
     quotes = np.flatnonzero(raw == QUOTE)
     quotes = quotes[raw[np.maximum(quotes - 1, 0)] != BACKSLASH]

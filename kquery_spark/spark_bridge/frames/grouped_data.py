@@ -19,8 +19,8 @@ def grouped_frame(grouped: GroupedData) -> DataFrame:
 def pivot_by(grouped: GroupedData, column: str | Column, values: list[Any]) -> GroupedData:
     """Return ``grouped.pivot(column, values)``, which needs only a few py4j calls even for many strings.
 
-    column: a name, or an expression, which only the JVM's ``pivot`` accepts. values: sorted and distinct values of one
-    type, so NULL and "" can only come first.
+    column: a name, or an expression, which the JVM's ``pivot`` accepts, but not PySpark's. values: sorted and distinct
+    values of one type, so NULL and "" can only come first.
     """
     strings = [value for value in values if isinstance(value, str) and value]
     java_values: Any = None
@@ -37,5 +37,5 @@ def pivot_by(grouped: GroupedData, column: str | Column, values: list[Any]) -> G
 
 
 def zeros_for_nulls(frame: DataFrame) -> DataFrame:
-    """Replace NULL by 0 in numeric columns. ``fillna(0)`` of PySpark passes 0.0, so its bigint columns stay nullable."""
+    """Replace NULL by 0 in numeric columns. PySpark's ``fillna(0)`` passes 0.0, so bigint columns would stay nullable."""
     return DataFrame(frame._jdf.na().fill(0), frame.sparkSession)

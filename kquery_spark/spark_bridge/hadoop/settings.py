@@ -9,9 +9,9 @@ from kquery_spark.spark_bridge.hadoop.object_store_features import HARMFUL_SETTI
 
 
 class StoreSettings:
-    """The settings of one bucket or container, by their names without prefix.
+    """The settings of one bucket or container. Names are passed without prefixes and suffixes.
 
-    affixes: the prefixes and suffixes of a setting's full names, those that override others first.
+    affixes: pairs of a prefix and a suffix that make the full names of a setting. Earlier pairs override later ones.
     """
 
     def __init__(self, configuration: Any, *affixes: tuple[str, str]) -> None:
@@ -27,7 +27,7 @@ class StoreSettings:
         return ""
 
     def secret(self, name: str) -> str:
-        """The value of a secret, which may be in a credential store of Hadoop's; empty if there is none."""
+        """The value of a secret, which may be in one of Hadoop's credential stores; empty if there is none."""
         for prefix, suffix in self._affixes:
             characters = self._configuration.getPassword(f"{prefix}{name}{suffix}")
             if characters is not None:
@@ -46,7 +46,7 @@ class StoreSettings:
     ) -> None:
         """Raise Unsupported for a setting whose value is not one of the harmless ``values``.
 
-        scheme, prefix: those that the message has. secrets: the settings whose values it must not have.
+        scheme, prefix: shown in the message. secrets: the settings whose values the message must not show.
         """
         for name, harmless in values.items():
             value = self.text(name)

@@ -18,7 +18,7 @@ M = TypeVar("M", bound=Callable[..., Any])
 
 
 def cached_by_arguments(method: M) -> M:
-    """Cache the results of a method of ``JvmFunctions`` by its (positional, hashable) arguments."""
+    """Decorate a method of ``JvmFunctions`` so that its results are cached by its arguments, positional and hashable."""
 
     @functools.wraps(method)
     def cached(self: JvmFunctions, *arguments: Any) -> Any:
@@ -132,9 +132,8 @@ class JvmFunctions:
             self._array(self.owner("java.lang.invoke.MethodHandle"), *parts),
         )
         accepts = handle.type().dropParameterTypes(1, 3)
-        places = self._gateway.new_array(
-            self._gateway.jvm.int, 3
-        )  # all 0: each part gets the single argument
+        # The array has three zeros, so each part gets the single argument.
+        places = self._gateway.new_array(self._gateway.jvm.int, 3)
         return self.function(self._handles.permuteArguments(handle, accepts, places))
 
     def has_method(self, cls: str, name: str) -> bool:

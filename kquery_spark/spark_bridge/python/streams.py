@@ -99,7 +99,7 @@ def pairs_stream(settings: Mapping[str, str]) -> io.BytesIO:
 
 
 def argument_bytes(call: PythonCall, named: bool) -> list[bytes]:
-    """Encode the number of arguments, and their positions. named: whether each argument has a name or none."""
+    """Encode the number of arguments, and the position of each. named: encode the names of arguments, too."""
     parts = [integer_bytes(len(call.offsets))]
     for offset, name in zip(call.offsets, call.names, strict=True):
         parts.append(integer_bytes(offset))

@@ -95,8 +95,9 @@ IRRELEVANT: Mapping[str, str] = MappingProxyType(
 # Settings that an option of the relation may override, so each scan checks them.
 IGNORE_CORRUPT_FILES = "spark.sql.files.ignoreCorruptFiles"
 IGNORE_MISSING_FILES = "spark.sql.files.ignoreMissingFiles"
+
 PARTITION_TYPES_SETTING = "spark.sql.sources.partitionColumnTypeInference.enabled"
-"""The setting that decides whether the values of partition columns in paths are more than strings."""
+"""The setting that decides whether Spark infers the types of partition columns; if false, they are strings."""
 
 BUCKETING_SETTING = "spark.sql.sources.bucketing.enabled"
 """The setting that decides whether Spark reads bucketed tables by their buckets."""
@@ -110,6 +111,7 @@ _OPEN_COST_BYTES = "spark.sql.files.openCostInBytes"
 # Since Spark 4.1.
 _RECURSION_LEVELS = "spark.sql.cteRecursionLevelLimit"
 _RECURSION_ROWS = "spark.sql.cteRecursionRowLimit"
+# The only default that SQLConf.getConfString does not parse as a value of the setting (ConfigEntry.UNDEFINED).
 _UNDEFINED = "<undefined>"
 _unknown: WeakKeyDictionary[Jvm, tuple[str, ...]] = WeakKeyDictionary()
 _INTERPRETED = (
@@ -194,9 +196,7 @@ class SessionSettings:
             "spark.sql.columnNameOfCorruptRecord",
             *(n for e in FORMATS for n in e.settings.read),
         )
-        return {
-            name: v for name, v in self.values.items() if name in names or name.startswith(FORMAT_PREFIXES)
-        }
+        return {n: v for n, v in self.values.items() if n in names or n.startswith(FORMAT_PREFIXES)}
 
     def unexpected(self, *prefixes: str) -> dict[str, str]:
         """Return settings below one of the prefixes (default: all) with a value that the engine does not support."""
@@ -253,14 +253,14 @@ def unexpected_for_sql(conf: Any, jvm: Jvm) -> dict[str, str]:
 
 
 def unexpected_for_paths(conf: Any, jvm: Jvm, file_format: Format) -> dict[str, str]:
-    """Return the settings that are set to another value than the one with which a context reads files of a format."""
+    """Return the settings that are set to a value with which a context does not read files of this format by path."""
     return _other_values(
         conf, jvm, {PARTITION_TYPES_SETTING: "true", **file_format.settings.expected_for_paths}
     )
 
 
 def _other_values(conf: Any, jvm: Jvm, expected: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that are set to another value than the expected one, which is in lower case."""
+    """Return the settings that are set to a value other than the expected one. expected: values in lower case."""
     names = tuple(expected)
     values = zip(names, session_values(conf, jvm, names, unset=_UNDEFINED), strict=True)
     return {n: v for n, v in values if v != _UNDEFINED and v.strip().lower() != expected[n]}

@@ -17,6 +17,7 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.context import on_spark as spark_context
 from kquery_spark.spark_bridge.session.bridge import get_bridge
+from tests.conftest import settings
 
 ROWS = 600_000
 
@@ -63,7 +64,7 @@ def test_rows_are_collected_in_the_order_of_the_file(large: SparkSession, query:
     assert fast.take(3) == frame.take(3)
 
 
-def test_a_session_does_not_start_workers_only_for_this(
+def test_workers_are_not_started_only_to_collect_rows_as_arrow(
     large: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame = large.table("large_numbers")
@@ -72,10 +73,9 @@ def test_a_session_does_not_start_workers_only_for_this(
     assert kquery_plan(frame) is frame
     assert not bridge.has_workers
     assert "as Arrow" not in str(kq.explain(frame))
-    large.conf.set("spark.kquery.cost.workerStartSeconds", "0.001")
-    assert kquery_plan(frame) is not frame
-    assert bridge.has_workers
-    large.conf.unset("spark.kquery.cost.workerStartSeconds")
+    with settings(large, {"spark.kquery.cost.workerStartSeconds": "0.001"}):
+        assert kquery_plan(frame) is not frame
+        assert bridge.has_workers
     assert kquery_plan(frame) is not frame
 
 

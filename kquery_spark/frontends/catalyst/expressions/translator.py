@@ -97,7 +97,7 @@ class Translator:
 
     @property
     def inner(self) -> Translator:
-        """The translator of the arguments of aggregates."""
+        """The translator for the arguments of aggregate functions, which are over the aggregate's input."""
         return self if self.arguments is None else self.arguments
 
     def __call__(self, node: CatalystNode) -> Expr:

@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 def read_relation(node: CatalystNode, context: Context, kind: type[R]) -> R:
-    """Read a leaf's relation; raises Unsupported with the reason if it is not of this kind."""
+    """Read a leaf's relation; raises Unsupported with the reason if it is not of the class ``kind``."""
     relation = context.relations.read(node)
     if isinstance(relation, OtherRelation):
         raise Unsupported(relation.reason)

@@ -118,7 +118,7 @@ class GeneratorAnalyzer:
 def _appended(
     relation: ResolvedRelation, plan: LogicalPlan, columns: list[ScopeColumn], qualifier: tuple[str, ...]
 ) -> ResolvedRelation:
-    """The plan with the columns of the relation and the generated columns, which get the qualifier."""
+    """Return the plan with a scope of the relation's columns, followed by the generated columns with this qualifier."""
     qualified = tuple(replace(column, qualifier=qualifier) for column in columns)
     return ResolvedRelation(plan, relation.scope.concat(Scope(qualified, relation.scope.facts)))
 

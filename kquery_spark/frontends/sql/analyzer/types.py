@@ -28,7 +28,7 @@ _PLAIN = {
 
 
 def supported_type(node: ast.TypeNode, time_zone: str, subject: str = "the type") -> pa.DataType:
-    """Return the Arrow type of a SQL type. Raises Unsupported if there is none; ``subject`` says where the type stands."""
+    """Return the Arrow type of a SQL type. Raises Unsupported if there is none; the message begins with ``subject``."""
     dtype = arrow_type(node, time_zone)
     if dtype is None:
         raise Unsupported(f"{subject} {to_sql(node)} is not supported")

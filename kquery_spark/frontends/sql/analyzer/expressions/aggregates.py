@@ -171,18 +171,19 @@ def _delimiter(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr
 
 def _relative_error(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
     """The constant error of approx_count_distinct."""
-    return _checked(analyzer, expr, node, "approx_count_distinct takes a constant error", precision_for_error)
+    rule = "approx_count_distinct takes a constant error"
+    return _checked_constant(analyzer, expr, node, rule, precision_for_error)
 
 
 def _number_of_values(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
     """The constant number of values that max_by and min_by return."""
-    return _checked(analyzer, expr, node, "the number of values is a constant", check_count)
+    return _checked_constant(analyzer, expr, node, "the number of values is a constant", check_count)
 
 
-def _checked(
+def _checked_constant(
     analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call, rule: str, check: Callable[[Any], object]
 ) -> Literal:
-    """The constant argument; fails if it is not constant, or if ``check`` raises PlanError for its value."""
+    """The value of an argument; fails if it is not constant (with ``rule``), or if ``check`` raises PlanError for it."""
     constant = constant_of(expr)
     if constant is None:
         analyzer.fail(f"[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] {rule}", node)
