@@ -130,6 +130,7 @@ class Execution(FrameRows):
                 return result
             finally:
                 watch.place = self._place(action) if watch.failure is None else "spark"
+                planned.bridge.has_workers |= watch.place == "tasks"
 
     def _place(self, action: str) -> Place:
         """Return where the action ran if the engine did not fail."""

@@ -16,7 +16,7 @@ from kquery_spark.accelerate.execution.execution import PlacedQuery
 from kquery_spark.accelerate.options import Fallback, When
 from kquery_spark.accelerate.planning.choose_parts import choose_parts
 from kquery_spark.accelerate.planning.compile_parts import compile_parts
-from kquery_spark.accelerate.planning.decision import Decision, decide, fits_driver
+from kquery_spark.accelerate.planning.decision import Decision, decide
 from kquery_spark.accelerate.planning.fast_reject import cannot_gain
 from kquery_spark.accelerate.planning.import_subtrees import import_plan
 from kquery_spark.accelerate.planning.part import Part
@@ -61,9 +61,6 @@ def plan_and_assemble(frame: DataFrame, fallback: Fallback, when: When, renew: R
         _require_whole(planned)
     decisions = tuple(decide(planned, part) for part in planned.parts)
     chosen, driver_only = _chosen(planned, decisions, when)
-    # A part with a single stage that fits the driver runs there, and starts no workers.
-    if any(len(part.compiled.graph.stages) > 1 or not fits_driver(planned, part) for part in chosen):
-        planned.bridge.has_workers = True
     fast = assemble(planned, chosen, rescue=fallback == "spark", driver_only=driver_only, renew=renew)
     return PlanningResult(fast, planned.config, planned, decisions, tuple(chosen))
 

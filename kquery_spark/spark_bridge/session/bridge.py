@@ -46,7 +46,7 @@ class Bridge:
     """The JVM side of one session; ``bridge`` creates it. ``frames_made`` counts the DataFrames that it has created.
 
     api: the names that depend on the version of Spark. last_config: the engine's settings at the last read, or None.
-    has_workers: whether the engine planned a query of this session that starts Python workers, so later ones may reuse them.
+    has_workers: whether an action of this session ran in Python workers, which later ones may reuse.
     """
 
     def __init__(self, spark: SparkSession) -> None:

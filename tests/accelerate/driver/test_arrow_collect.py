@@ -36,10 +36,15 @@ def large(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Spar
     pq.write_table(
         pa.table({"t": strings, "n": np.arange(ROWS // 4)}), directory / "strings.parquet", compression="none"
     )
-    get_bridge(spark).has_workers = True
     for name in ("numbers", "strings"):
         spark.read.parquet(str(directory / f"{name}.parquet")).createOrReplaceTempView(f"large_{name}")
     return spark
+
+
+@pytest.fixture(autouse=True)
+def with_workers(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each test begin as if a query had run in the session's Python workers."""
+    monkeypatch.setattr(get_bridge(spark), "has_workers", True)
 
 
 @pytest.mark.parametrize(
@@ -65,17 +70,19 @@ def test_rows_are_collected_in_the_order_of_the_file(large: SparkSession, query:
 
 
 def test_workers_are_not_started_only_to_collect_rows_as_arrow(
-    large: SparkSession, monkeypatch: pytest.MonkeyPatch
+    large: SparkSession,
 ) -> None:
     frame = large.table("large_numbers")
     bridge = get_bridge(large)
-    monkeypatch.setattr(bridge, "has_workers", False)
+    bridge.has_workers = False
     assert kquery_plan(frame) is frame
-    assert not bridge.has_workers
     assert "as Arrow" not in str(kq.explain(frame))
     with settings(large, {"spark.kquery.cost.workerStartSeconds": "0.001"}):
-        assert kquery_plan(frame) is not frame
-        assert bridge.has_workers
+        fast: Any = kquery_plan(frame)
+    assert fast is not frame
+    assert not bridge.has_workers
+    fast.toPandas()
+    assert bridge.has_workers
     assert kquery_plan(frame) is not frame
 
 

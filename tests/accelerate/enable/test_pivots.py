@@ -161,6 +161,7 @@ def test_crosstab_of_strings_that_name_columns(
 def test_what_spark_rejects_in_crosstab_is_its_error(frame: DataFrame, events: list[QueryEvent]) -> None:
     with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
         frame.crosstab("nosuch", "k")
+    assert not events
     with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
         frame.crosstab("k", "nosuch")
     with pytest.raises(PySparkTypeError):
