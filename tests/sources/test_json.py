@@ -222,6 +222,12 @@ def test_long_values_and_short_names(spark, tmp_path):
     compare(spark, written(tmp_path, "\n".join(lines)), "a int, b string")
 
 
+@pytest.mark.parametrize("end", ["}", '\\"}', "\\"], ids=["quotes", "a quote", "a backslash"])
+def test_a_long_string_without_an_end(spark, tmp_path, end):
+    lines = ['{"b":"x","a":1}', '{"a":2,"b":"' + ("x" * 9 + '\\"') * 8_000 + end, '{"a":3}']
+    compare(spark, written(tmp_path, "\n".join(lines)), "a int, b string")
+
+
 def random_value(rng: random.Random, depth: int) -> object:
     kind = rng.randrange(9 if depth else 6)
     if kind < 6:
