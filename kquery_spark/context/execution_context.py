@@ -329,18 +329,19 @@ class ExecutionContext:
         read = PathsRead(
             paths, arrow_schema(schema, facts.time_zone), facts.time_zone, facts.case_sensitive, options
         )
-        file_format = format_named(format_name)
+        file_format, file_settings = format_named(format_name), self._file_settings
         if self._spark is not None:
             from kquery_spark.context.on_spark import files_session
 
-            settings, zones = files_session(self._spark, file_format)
+            settings, zones = files_session(self._spark, file_format, file_settings)
             read = replace(read, settings=settings, zones=zones)
-            self._file_settings = self._file_settings or settings.for_files
+            file_settings = settings.for_files
         source = file_format.open_paths(read)
         folded = [facts.fold(column) for column in source.schema.names]
         if len(set(folded)) < len(folded):
             raise Unsupported("columns whose names are equal or differ only in case are not supported")
         self.register_source(name, source)
+        self._file_settings = file_settings  # not before, because a registration that fails has no effect
 
     def _session(self, text: str) -> ContextSession:
         return ContextSession(self, self._catalog(), dict(self._functions), text)

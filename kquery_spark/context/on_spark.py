@@ -122,10 +122,15 @@ def _check_context(spark: SparkSession, analyzed: Analyzed, facts: SessionFacts,
             "the settings of the Spark session (such as its time zone or ANSI mode) changed after the ExecutionContext "
             "was created; create a new one"
         )
-    changed = [n for n, value in settings.for_files.items() if files is not None and files[n] != value]
-    if changed:
-        raise Unsupported(f"{changed[0]} changed after files were registered; create a new ExecutionContext")
+    _check_file_settings(settings, files)
     check_session(bridge, settings, analyzed.plan)
+
+
+def _check_file_settings(settings: SessionSettings, files: FileSettings) -> None:
+    """Raise Unsupported if a setting for files has changed since the context registered its first files."""
+    for name, value in settings.for_files.items():
+        if files is not None and files[name] != value:
+            raise Unsupported(f"{name} changed after files were registered; create a new ExecutionContext")
 
 
 def checked_analysis(spark: SparkSession) -> AbstractContextManager[None]:
@@ -134,13 +139,17 @@ def checked_analysis(spark: SparkSession) -> AbstractContextManager[None]:
     return checked_constants(lambda: session_settings(bridge.conf, bridge.jvm))
 
 
-def files_session(spark: SparkSession, file_format: Format) -> tuple[SessionSettings, HybridZones]:
+def files_session(
+    spark: SparkSession, file_format: Format, files: FileSettings
+) -> tuple[SessionSettings, HybridZones]:
     """Return the settings and the time zones with which the session reads files of a format.
 
-    Raises Unsupported if the engine does not support one of the settings.
+    Raises Unsupported if the engine does not support one of the settings, or if they differ from ``files``, those of the
+    context's first files.
     """
     bridge = get_bridge(spark)
     settings = session_settings(bridge.conf, bridge.jvm)
+    _check_file_settings(settings, files)
     check_files(bridge, settings, file_format)
     return settings, HybridZones(bridge.jvm)
 

@@ -67,6 +67,34 @@ def test_settings_that_change_after_registration_are_declined(
     assert query.count() == 1
 
 
+def test_settings_that_change_between_registrations_are_declined(spark: Any, tmp_path: Path) -> None:
+    """Otherwise each table would have settings of its own, but queries would compare only those of the first table."""
+    path = str(tmp_path / "old.parquet")
+    pq.write_table(pa.table({"d": [dt.date(1000, 1, 1)]}), path)
+    context = kq.ExecutionContext(spark)
+    context.register_parquet("a", path)
+    changed = pytest.raises(Unsupported, match=f"{DATETIME_REBASE} changed after files were registered")
+    with settings(spark, {DATETIME_REBASE: "LEGACY"}), changed:
+        context.register_parquet("b", path)
+    context.register_parquet("b", path)
+    expected = [tuple(row) for row in spark.read.parquet(path).collect()]
+    assert [tuple(row.values()) for row in context.table("b").to_arrow().to_pylist()] == expected
+
+
+def test_registrations_that_fail_do_not_decide_the_settings(spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"a": [1]}), path)
+    pq.write_table(pa.table({"a": [1], "A": [2]}), tmp_path / "twice.parquet")
+    context = kq.ExecutionContext(spark)
+    for failing in ("absent.parquet", "twice.parquet"):
+        with pytest.raises(KQueryError):
+            context.register_parquet("t", str(tmp_path / failing))
+    with settings(spark, {DATETIME_REBASE: "LEGACY"}):
+        assert context.sql("SELECT 1 AS a").to_arrow().to_pydict() == {"a": [1]}
+        context.register_parquet("t", path)
+        assert context.table("t").count() == 1
+
+
 @pytest.mark.parametrize("mode", ["CORRECTED", "LEGACY", "EXCEPTION"])
 def test_old_dates_of_other_writers_follow_the_calendar_mode(spark: Any, tmp_path: Path, mode: str) -> None:
     path = str(tmp_path / "old.parquet")
