@@ -251,7 +251,10 @@ def _matches_of_glob(pattern: str) -> list[str]:
 def _names_in(directory: str) -> list[str]:
     try:
         return os.listdir(directory or ".")
-    except NotADirectoryError:
+    except (
+        NotADirectoryError,
+        FileNotFoundError,
+    ):  # the latter: a link without a target, or removed meanwhile
         return []
     except OSError as error:
         _raise_unlisted(error)
@@ -355,10 +358,11 @@ def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:
     patterns = _expand_glob(inner)  # raises SourceError for some globs, so it comes before the requests
     fixed = inner[: wildcard.start()].rpartition("/")[0]
     infos = fs.get_file_info(pafs.FileSelector(fixed or "/", recursive=True))
+    directories = _directories_of(infos)
     matches = [
         info
         for info in infos
-        if (info.type == pafs.FileType.Directory or not _hidden(info.base_name))
+        if (info.path in directories or info.type == pafs.FileType.Directory or not _hidden(info.base_name))
         and any(_matches_glob(info.path, pattern) for pattern in patterns)
     ]
     return sorted(matches, key=lambda i: i.path)
@@ -378,7 +382,7 @@ def _remote_files(fs: pafs.FileSystem, root: pafs.FileInfo) -> list[tuple[pafs.F
     if root.type == pafs.FileType.File and root.size:
         return [(root, root.base_name)]
     infos = fs.get_file_info(pafs.FileSelector(root.path, recursive=True, allow_not_found=True))
-    directories = {str(directory) for info in infos for directory in PurePosixPath(info.path).parents}
+    directories = _directories_of(infos)
     files = []
     for info in infos:
         relative = info.path[len(root.path) :].lstrip("/")
@@ -388,6 +392,11 @@ def _remote_files(fs: pafs.FileSystem, root: pafs.FileInfo) -> list[tuple[pafs.F
     if root.type == pafs.FileType.File and not files:
         return [(root, root.base_name)]
     return sorted(files, key=lambda pair: pair[0].path)
+
+
+def _directories_of(infos: Sequence[pafs.FileInfo]) -> set[str]:
+    """Return the paths of all directories that contain one of these files or directories."""
+    return {str(directory) for info in infos for directory in PurePosixPath(info.path).parents}
 
 
 def _milliseconds(info: pafs.FileInfo) -> int:

@@ -6,11 +6,13 @@ import os
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
 
 from kquery_spark import ExecutionContext
 from kquery_spark.errors import KQueryError, SourceError
+from kquery_spark.sources import files
 from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.files import list_files
 from kquery_spark.sources.parquet.source import parquet_source
@@ -105,6 +107,39 @@ def test_globs_match_hidden_directories_but_no_hidden_files(spark, tmp_path, pat
     path = f"{tmp_path}/{pattern}"
     df = spark.read.schema("a INT").csv(path)
     assert_same(df, csv_source([path], pa.schema([("a", pa.int32())])))
+
+
+@pytest.mark.parametrize("pattern", ["*", "*/*.csv", "*/*", "*/*/*"])
+def test_globs_skip_links_without_a_target(spark, tmp_path, pattern):
+    for number, name in enumerate(["a", "k/a", "k/q/a"]):
+        number_file(tmp_path / f"{name}.csv", number)
+    (tmp_path / "latest").symlink_to(tmp_path / "gone")
+    path = f"{tmp_path}/{pattern}"
+    df = spark.read.schema("a INT").csv(path)
+    assert_same(df, csv_source([path], pa.schema([("a", pa.int32())])))
+
+
+class Container:
+    """An Azure container without a hierarchical namespace, where directories are empty objects."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def get_file_info(self, selector: pafs.FileSelector) -> list[pafs.FileInfo]:
+        return [
+            pafs.FileInfo(name, pafs.FileType.File, size=5 if name.endswith(".csv") else 0)
+            for name in self.names
+            if name.startswith(f"{selector.base_dir}/")
+        ]
+
+
+def test_remote_globs_match_hidden_directories_but_no_hidden_files(monkeypatch):
+    names = ["c/t/_b", "c/t/_b/a.csv", "c/t/_c.csv", "c/t/_SUCCESS", "c/t/k", "c/t/k/a.csv", "c/t/b.csv"]
+    monkeypatch.setattr(files, "filesystem", lambda path: (Container(*names), "c/t/*"))
+    listed, _ = list_files(["abfss://c@a/t/*"])
+    assert [file.path for file in listed] == [
+        f"abfss://c@a/t/{name}" for name in ("_b/a.csv", "b.csv", "k/a.csv")
+    ]
 
 
 @pytest.mark.parametrize("name", ["_b.csv", ".b.csv"])
