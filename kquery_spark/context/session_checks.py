@@ -45,9 +45,12 @@ def checked_constants(settings: Callable[[], SessionSettings]) -> Iterator[None]
     with recorded_constants() as constants:
         try:
             yield
-        finally:
+        except Exception:
             if constants:
                 _check_calls(settings(), constants)
+            raise
+        if constants:
+            _check_calls(settings(), constants)
 
 
 def check_files(bridge: Bridge, settings: SessionSettings, file_format: Format) -> None:

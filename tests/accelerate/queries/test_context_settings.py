@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.errors import Unsupported
+from kquery_spark.context.session_checks import checked_constants
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.expr import Literal
+from kquery_spark.expr.constants import evaluate_constant
 from kquery_spark.frontends.catalyst.versions import CAST, all_changed_calls
 from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table
 from kquery_spark.spark_bridge.session.bridge import get_bridge
-from kquery_spark.spark_bridge.session.settings import session_settings
+from kquery_spark.spark_bridge.session.settings import SessionSettings, session_settings
 from tests.conftest import SPARK_BEFORE_4_3, settings
 
 PRECISION_LOSS = "spark.sql.decimalOperations.allowPrecisionLoss"
@@ -98,6 +102,19 @@ def test_changed_settings_are_declined(spark: Any, name: str, value: str) -> Non
         ):
             query.to_arrow()
         assert query.count() == 1
+
+
+def test_an_interrupt_of_the_analysis_is_not_replaced() -> None:
+    def refuse() -> SessionSettings:
+        raise Unsupported("the session is not asked")
+
+    one = Literal(1, pa.int32())
+    with pytest.raises(KeyboardInterrupt), checked_constants(refuse):
+        evaluate_constant(one)
+        raise KeyboardInterrupt
+    with pytest.raises(Unsupported, match="is not asked"), checked_constants(refuse):
+        evaluate_constant(one)
+        raise PlanError("an error that may depend on the constant")
 
 
 @pytest.mark.skipif(SPARK_BEFORE_4_3, reason="older releases change calls")
