@@ -16,9 +16,11 @@ from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.deletes.deletion_vectors import DeletedPositions
 from kquery_spark.sources.deletes.live_rows import LiveRows
 from kquery_spark.sources.delta.column_mapping import MODES, UNMAPPED, stored_column
+from kquery_spark.sources.file_format import SessionForFiles
 from kquery_spark.sources.files import modified_ms, stamp_of
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.parquet.field_ids import check_field_ids, field_ids
+from kquery_spark.sources.parquet.format import follow_session
 from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.views.renamed import RenamedColumns
@@ -38,17 +40,24 @@ _FEATURES = frozenset(
 _INSTALL = "Delta tables are read by the package deltalake: pip install 'kquery-spark[delta]'"
 
 
-def delta_source(path: str, version: int | None, time_zone: str, options: Mapping[str, Any] | None) -> Source:
+def delta_source(
+    path: str,
+    version: int | None,
+    time_zone: str,
+    options: Mapping[str, Any] | None,
+    session: SessionForFiles | None = None,
+) -> Source:
     """Return a source of the rows of a version of a table (default: the latest); raises SourceError if it cannot be read.
 
-    options: the storage options of ``register_parquet``, which deltalake also uses.
+    options: the storage options of ``register_parquet``, which deltalake also uses. session: the Spark session that the
+    result must agree with; Delta reads the files with Spark's Parquet reader.
     """
     table = _opened(path, version, options)
     with as_source_errors(f"the Delta table {path} cannot be read"):
-        return _source_of(path, table, time_zone)
+        return _source_of(path, table, time_zone, session)
 
 
-def _source_of(path: str, table: Any, time_zone: str) -> Source:
+def _source_of(path: str, table: Any, time_zone: str, session: SessionForFiles | None) -> Source:
     """Return a source of the rows of an opened table.
 
     The Parquet source reads the columns by their names in the files. ``LiveRows`` then removes deleted rows, and
@@ -80,7 +89,8 @@ def _source_of(path: str, table: Any, time_zone: str) -> Source:
         check_field_ids(files, ids, by_id=True, ignore_missing=False)
     except Unsupported as error:
         raise SourceError(f"{path} cannot be read: {error.reason}") from None
-    source: Source = ParquetSource(files, stored_schema, partitions)
+    parquet = ParquetSource(files, stored_schema, partitions)
+    source: Source = parquet if session is None else follow_session(parquet, *session)
     deleted = _deleted(path, table, files) if "deletionVectors" in features else ()
     if any(deleted):
         source = LiveRows(source, deleted)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -39,10 +39,11 @@ from kquery_spark.logical import LogicalPlan, Scan, format_plan
 from kquery_spark.runtime.executor import Executor
 from kquery_spark.runtime.local import LocalExecutor, ReadAheadBudget, Stop
 from kquery_spark.sources.base import Source
-from kquery_spark.sources.file_format import PathsRead
+from kquery_spark.sources.file_format import Format, PathsRead, SessionForFiles
 from kquery_spark.sources.formats import format_named
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.object_stores.connections import bucket_of
+from kquery_spark.sources.parquet.format import PARQUET
 from kquery_spark.sources.request_limit import limit_requests
 
 if TYPE_CHECKING:
@@ -148,7 +149,9 @@ class ExecutionContext:
         storage_options as in ``register_parquet``. Raises SourceError if the table cannot be read.
         """
         connect_paths([path], storage_options, self._spark)
-        self.register_source(name, delta_source(path, version, self._facts.time_zone, storage_options))
+        with self._session_for_files(PARQUET, are_paths=False) as session:
+            source = delta_source(path, version, self._facts.time_zone, storage_options, session)
+            self.register_source(name, source)
 
     def register_iceberg(
         self, name: str, table: Any, snapshot: int | None = None, *, storage_options: StorageOptions = None
@@ -158,6 +161,7 @@ class ExecutionContext:
         table: a ``pyiceberg.table.Table`` of a catalog, or the path of a metadata file (``.../metadata/v3.metadata.json``).
         storage_options as in ``register_parquet``. Raises SourceError if the table cannot be read.
         """
+        # No _session_for_files: Iceberg's own reader does not follow Spark's settings for files.
         location = table if isinstance(table, str) else table.location()
         if bucket_of(location) is not None:
             connect_paths([location], storage_options, self._spark)
@@ -228,7 +232,7 @@ class ExecutionContext:
         from kquery_spark.frontends.substrait.reader import read_plan
 
         with self.checked_analysis():
-            return read_plan(plan, self._catalog(), self._facts, reads_files)
+            return read_plan(plan, self._catalog(), self._facts, self._open_parquet if reads_files else None)
 
     def checked_analysis(self) -> AbstractContextManager[None]:
         """Return a context manager for analysis; on Spark, it declines constants that the session evaluates differently."""
@@ -324,24 +328,50 @@ class ExecutionContext:
         schema: pa.Schema | str | None = None,
         options: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        facts, paths = self._facts, path_list(path)
+        facts, paths, file_format = self._facts, path_list(path), format_named(format_name)
         connect_paths(paths, storage_options, self._spark)
-        read = PathsRead(
-            paths, arrow_schema(schema, facts.time_zone), facts.time_zone, facts.case_sensitive, options
-        )
-        file_format, file_settings = format_named(format_name), self._file_settings
-        if self._spark is not None:
-            from kquery_spark.context.on_spark import files_session
+        with self._session_for_files(file_format) as session:
+            source = file_format.open_paths(
+                self._paths_read(paths, session, arrow_schema(schema, facts.time_zone), options)
+            )
+            folded = [facts.fold(column) for column in source.schema.names]
+            if len(set(folded)) < len(folded):
+                raise Unsupported("columns whose names are equal or differ only in case are not supported")
+            self.register_source(name, source)
 
-            settings, zones = files_session(self._spark, file_format, file_settings)
-            read = replace(read, settings=settings, zones=zones)
-            file_settings = settings.for_files
-        source = file_format.open_paths(read)
-        folded = [facts.fold(column) for column in source.schema.names]
-        if len(set(folded)) < len(folded):
-            raise Unsupported("columns whose names are equal or differ only in case are not supported")
-        self.register_source(name, source)
-        self._file_settings = file_settings  # not before, because a registration that fails has no effect
+    def _open_parquet(self, paths: Sequence[str]) -> Source:
+        """Open Parquet files that a Substrait plan reads."""
+        connect_paths(paths, None, self._spark)
+        with self._session_for_files(PARQUET) as session:
+            return PARQUET.open_paths(self._paths_read(paths, session))
+
+    def _paths_read(
+        self,
+        paths: Sequence[str],
+        session: SessionForFiles | None,
+        schema: pa.Schema | None = None,
+        options: Mapping[str, Any] = MappingProxyType({}),
+    ) -> PathsRead:
+        facts = self._facts
+        read = PathsRead(paths, schema, facts.time_zone, facts.case_sensitive, options)
+        return read if session is None else replace(read, settings=session[0], zones=session[1])
+
+    @contextmanager
+    def _session_for_files(
+        self, file_format: Format, are_paths: bool = True
+    ) -> Iterator[SessionForFiles | None]:
+        """Yield the session's settings and time zones for files that the block opens; None without a session.
+
+        All files of a context must be opened under the same settings: those of the first block that succeeds.
+        """
+        if self._spark is None:
+            yield None
+            return
+        from kquery_spark.context.on_spark import files_session
+
+        settings, zones = files_session(self._spark, file_format, self._file_settings, are_paths)
+        yield settings, zones
+        self._file_settings = settings.for_files
 
     def _session(self, text: str) -> ContextSession:
         return ContextSession(self, self._catalog(), dict(self._functions), text)

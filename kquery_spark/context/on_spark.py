@@ -140,18 +140,18 @@ def checked_analysis(spark: SparkSession) -> AbstractContextManager[None]:
 
 
 def files_session(
-    spark: SparkSession, file_format: Format, files: FileSettings
+    spark: SparkSession, file_format: Format, files: FileSettings, are_paths: bool
 ) -> tuple[SessionSettings, HybridZones]:
     """Return the settings and the time zones with which the session reads files of a format.
 
-    Raises Unsupported if the engine does not support one of the settings, or if they differ from ``files``, those of the
-    context's first files.
+    are_paths: as in ``check_files``. Raises Unsupported if the engine does not support one of the settings, or if they
+    differ from ``files``, those of the context's first files.
     """
     bridge = get_bridge(spark)
     settings = session_settings(bridge.conf, bridge.jvm)
     _check_file_settings(settings, files)
-    check_files(bridge, settings, file_format)
-    return settings, HybridZones(bridge.jvm)
+    check_files(bridge, settings, file_format, are_paths)
+    return settings, bridge.zones
 
 
 def plan_frame_on_spark(

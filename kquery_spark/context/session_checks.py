@@ -53,10 +53,17 @@ def checked_constants(settings: Callable[[], SessionSettings]) -> Iterator[None]
             _check_calls(settings(), constants)
 
 
-def check_files(bridge: Bridge, settings: SessionSettings, file_format: Format) -> None:
-    """Raise Unsupported if Spark's session reads files of a format differently than a context does."""
+def check_files(
+    bridge: Bridge, settings: SessionSettings, file_format: Format, are_paths: bool = True
+) -> None:
+    """Raise Unsupported if Spark's session reads files of a format differently than a context does.
+
+    are_paths: False for the files of a table format, which describes their columns.
+    """
     unexpected = settings.unexpected(*file_format.settings.prefixes)
-    for name, value in (unexpected | unexpected_for_paths(bridge.conf, bridge.jvm, file_format)).items():
+    if are_paths:
+        unexpected |= unexpected_for_paths(bridge.conf, bridge.jvm, file_format)
+    for name, value in unexpected.items():
         raise Unsupported(f"{file_format.title} files are not supported while {name} is {value}")
 
 

@@ -109,6 +109,10 @@ class Zones(Protocol):
         """The rebase rules of a zone by name; None if Spark cannot rebase in it."""
 
 
+SessionForFiles = tuple[ReadSettings, Zones]
+"""The settings and the time zones of a Spark session."""
+
+
 @dataclass(frozen=True)
 class PathsRead:
     """A request to read files under paths without Spark's catalog.

@@ -52,21 +52,28 @@ from kquery_spark.logical.aggregate import distinct_rows
 from kquery_spark.logical.conditions import split_condition
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import fresh_name
+from kquery_spark.sources.base import Source
 from kquery_spark.types.names import BOOL, is_integral
 
 _OPTIONAL_COUNT_VERSION = (0, 63)
 """The first version of the specification in which a fetch relation without a count returns all rows. Before, it meant 0."""
 
 
-def read_plan(data: bytes, catalog: Catalog, facts: SessionFacts, reads_files: bool = True) -> Analyzed:
+OpenParquet = Callable[[Sequence[str]], Source]
+"""Opens Parquet files by their paths."""
+
+
+def read_plan(
+    data: bytes, catalog: Catalog, facts: SessionFacts, open_parquet: OpenParquet | None
+) -> Analyzed:
     """Return the resolved query of a plan.
 
-    data: the bytes of a Substrait ``Plan``. catalog: the tables that the plan can refer to. reads_files: whether the plan
-    may read files by their paths. Raises SubstraitError if the plan is malformed, or if the engine cannot do exactly what
+    data: the bytes of a Substrait ``Plan``. catalog: the tables that the plan can refer to. open_parquet: None if the plan
+    must not read files. Raises SubstraitError if the plan is malformed, or if the engine cannot do exactly what
     it says.
     """
     try:
-        return PlanReader(parse_plan(data), catalog, facts, reads_files).query()
+        return PlanReader(parse_plan(data), catalog, facts, open_parquet).query()
     except RecursionError:
         raise SubstraitError("the plan is nested too deeply") from None
 
@@ -74,9 +81,11 @@ def read_plan(data: bytes, catalog: Catalog, facts: SessionFacts, reads_files: b
 class PlanReader:
     """Reads the relations of one plan."""
 
-    def __init__(self, plan: Message, catalog: Catalog, facts: SessionFacts, reads_files: bool) -> None:
+    def __init__(
+        self, plan: Message, catalog: Catalog, facts: SessionFacts, open_parquet: OpenParquet | None
+    ) -> None:
         self._plan = plan
-        self.catalog, self.facts, self.reads_files = catalog, facts, reads_files
+        self.catalog, self.facts, self.open_parquet = catalog, facts, open_parquet
         self.extensions = Extensions(plan)
         self.types = TypeReader(facts.time_zone, self.extensions.variations)
         self.names = UniqueNames()

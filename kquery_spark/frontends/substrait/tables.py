@@ -17,8 +17,6 @@ from kquery_spark.frontends.substrait.messages import Message, kind_of
 from kquery_spark.frontends.substrait.scope import OuterQuery, Scope, columns_of_plan
 from kquery_spark.frontends.substrait.types import is_same_type
 from kquery_spark.logical import Filter, Limit, LogicalPlan, Projection, Scan
-from kquery_spark.sources.file_format import PathsRead
-from kquery_spark.sources.formats import format_named
 from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.types.names import spark_name
 
@@ -94,7 +92,7 @@ class TableReader:
         return _select(plan, names)
 
     def _local_files(self, items: Sequence[Message]) -> LogicalPlan:
-        if not self._plan.reads_files:
+        if self._plan.open_parquet is None:
             raise SubstraitError(
                 "a plan that is sent to a service must not read files; it can read the tables of the service"
             )
@@ -109,11 +107,7 @@ class TableReader:
             if each.start or each.length:
                 raise SubstraitError("a byte range of a file is not supported; plans must read whole files")
             paths.append(getattr(each, kind_of(each, "path_type", "the path of a file")))
-        facts = self._plan.facts
-        source = format_named("parquet").open_paths(
-            PathsRead(paths, None, facts.time_zone, facts.case_sensitive, {})
-        )
-        return Scan(", ".join(paths), source)
+        return Scan(", ".join(paths), self._plan.open_parquet(paths))
 
     def _virtual_table(self, message: Message, schema: pa.Schema) -> LogicalPlan:
         rows = [[read_literal(v, self._plan.types) for v in row.fields] for row in message.values]

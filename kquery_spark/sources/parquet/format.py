@@ -73,11 +73,16 @@ def _open_paths(read: PathsRead) -> Source:
     source = parquet_source(read.paths, read.time_zone)
     if read.settings is None or read.zones is None:
         return source
-    default = read.zones.default()
-    zone = None if default is None else read.zones.get(default)
-    rebase = _rebase_settings({}, read.settings)
-    zones = rebase.zones if zone is None else (*rebase.zones, zone)
-    return replace(source, rebase=replace(rebase, default_zone=default, zones=zones))
+    return follow_session(source, read.settings, read.zones)
+
+
+def follow_session(source: ParquetSource, settings: ReadSettings, zones: Zones) -> ParquetSource:
+    """Return a source that reads all columns like the session, for files that are not read with Spark's plan.
+
+    Raises Unsupported if the engine does not support one of the settings for these files.
+    """
+    rebased = replace(source, rebase=_rebase_settings({}, settings))
+    return _following(rebased, source.schema.names, settings, zones)
 
 
 def _read_relation(read: RelationRead) -> Source:
@@ -111,32 +116,40 @@ def _rebase_settings(options: Mapping[str, str], settings: ReadSettings) -> Reba
 def _read_columns(read: ColumnsRead) -> Source:
     """Decline columns that Spark, by its settings, resolves or converts differently than the engine."""
     from kquery_spark.sources.parquet.field_ids import check_field_ids, field_ids
-    from kquery_spark.sources.parquet.setting_checks import (
-        check_no_int96,
-        check_no_promotion,
-        check_no_shredding,
-    )
     from kquery_spark.sources.parquet.source import ParquetSource
 
     source, columns, settings = read.source, read.columns, read.settings
     assert isinstance(source, ParquetSource)
-    if not settings.knows(_NULL_STRUCT):
-        _check_structs(source, columns)
-    if settings.release < _PROMOTES_TYPES_SINCE:
-        check_no_promotion(source, columns, settings.version)
     described = read.relation.columns
     ids = {name: field_ids(described[name]) for name in columns if name in described}
     ids_by_column = {name: column_ids for name, column_ids in ids.items() if column_ids is not None}
     check_field_ids(
         source.files, ids_by_column, settings.is_on(_FIELD_IDS), settings.is_on(_IGNORE_MISSING_IDS)
     )
+    return _following(source, columns, settings, read.zones)
+
+
+def _following(
+    source: ParquetSource, columns: Sequence[str], settings: ReadSettings, zones: Zones
+) -> ParquetSource:
+    """Decline columns that Spark, by its settings or version, converts differently; add time zones for the others."""
+    from kquery_spark.sources.parquet.setting_checks import (
+        check_no_int96,
+        check_no_promotion,
+        check_no_shredding,
+    )
+
+    if not settings.knows(_NULL_STRUCT):
+        _check_structs(source, columns)
+    if settings.release < _PROMOTES_TYPES_SINCE:
+        check_no_promotion(source, columns, settings.version)
     if not settings.is_on(_INT96_AS_TIMESTAMP):
         check_no_int96(source, columns)
     elif settings.is_on(_INT96_CONVERSION):
         check_no_int96(source, columns, by_parquet_java=False)
     if not settings.is_on(_READS_SHREDDED):
         check_no_shredding(source, columns)
-    return _with_zones(source, columns, read.zones)
+    return _with_zones(source, columns, zones)
 
 
 def _check_structs(source: ParquetSource, columns: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.parquet.column_types import has_times, is_promoted, lacks_fields, readable_as
 from kquery_spark.sources.parquet.features import CONVERTED_INT96
-from kquery_spark.sources.parquet.open_files import open_file
+from kquery_spark.sources.parquet.open_files import open_file, open_files
 from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.parquet.variants import check_not_shredded
 from kquery_spark.types import names as t
@@ -66,12 +66,10 @@ def zones_to_rebase(source: ParquetSource, columns: Sequence[str]) -> set[str | 
     """The time zones that are needed to rebase old times in these columns; None stands for a file that names no zone."""
     unnamed = replace(source.rebase, default_zone=None)
     zones: set[str | None] = set()
-    for column in columns:
-        if column in source.partition_columns or not has_times(source.table_schema.field(column).type):
-            continue
-        for file in source.files:
-            opened = open_file(file)
-            rebase = opened.rebase(column, unnamed)
-            if rebase is not None and rebase.needs_zone:
-                zones.add(opened.zone_of(unnamed))
+    stored = [column for column in columns if column not in source.partition_columns]
+    with_times = [column for column in stored if has_times(source.table_schema.field(column).type)]
+    for opened in open_files(source.files) if with_times else ():
+        rebases = [opened.rebase(column, unnamed) for column in with_times]
+        if any(rebase is not None and rebase.needs_zone for rebase in rebases):
+            zones.add(opened.zone_of(unnamed))
     return zones

@@ -21,6 +21,7 @@ from kquery_spark.sources.request_limit import limit_requests
 from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.session.failures import warn_user
+from kquery_spark.spark_bridge.session.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES_SETTING, session_values
 from kquery_spark.spark_bridge.session.versions import spark_api
 from kquery_spark.spark_bridge.ui.call_sites import name_by_user_code
@@ -45,7 +46,8 @@ _bridges: weakref.WeakKeyDictionary[SparkSession, Bridge] = weakref.WeakKeyDicti
 class Bridge:
     """The JVM side of one session; ``bridge`` creates it. ``frames_made`` counts the DataFrames that it has created.
 
-    api: the names that depend on the version of Spark. last_config: the engine's settings at the last read, or None.
+    api: the names that depend on the version of Spark. zones: the JVM's time zones, for old values in files.
+    last_config: the engine's settings at the last read, or None.
     has_workers: whether an action of this session ran in Python workers, which later ones may reuse.
     """
 
@@ -55,6 +57,7 @@ class Bridge:
         self.api = spark_api(self.jvm.spark_version)
         name_by_user_code()  # after spark_api, which raises an error on an unsupported release
         self.gateway: Any = spark.sparkContext._gateway
+        self.zones = HybridZones(self.jvm)
         self.frames_made = 0
         self._conf: Any = None
         self.last_config: EngineConfig | None = None

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.errors import KQueryError, Unsupported
+from kquery_spark.errors import KQueryError, SubstraitError, Unsupported
 from tests.conftest import settings
 
 TIME_PARSER = "spark.sql.legacy.timeParserPolicy"
@@ -110,6 +110,76 @@ def test_old_dates_of_other_writers_follow_the_calendar_mode(spark: Any, tmp_pat
         else:
             expected = [tuple(row) for row in spark.read.parquet(path).collect()]
             assert [tuple(row.values()) for row in context.table("t").to_arrow().to_pylist()] == expected
+
+
+def plan_of_file(path: str) -> bytes:
+    """The Substrait plan of a scan of a file that is not a registered table."""
+    pytest.importorskip("substrait")
+    context = kq.ExecutionContext()
+    context.register_parquet("t", path)
+    frame = context.table("t")
+    context.register_arrow("t", pa.table({"other": [1]}))
+    return frame.to_substrait()
+
+
+@pytest.mark.parametrize("kind", ["substrait", "delta"])
+@pytest.mark.parametrize("mode", ["CORRECTED", "LEGACY", "EXCEPTION"])
+def test_old_dates_of_plans_and_tables_follow_the_calendar_mode(
+    spark: Any, tmp_path: Path, mode: str, kind: str
+) -> None:
+    """Delta reads files with Spark's Parquet reader, so ``spark.read.parquet`` has its rows."""
+    path, table = str(tmp_path / "old.parquet"), pa.table({"d": [dt.date(1000, 1, 1), dt.date(2020, 1, 1)]})
+    pq.write_table(table, path)
+    plan = plan_of_file(path)
+    pytest.importorskip("deltalake").write_deltalake(str(tmp_path / "delta"), table)
+    context = kq.ExecutionContext(spark)
+
+    def rows() -> list[tuple[Any, ...]]:
+        if kind == "delta":
+            context.register_delta("t", str(tmp_path / "delta"))
+        frame = context.table("t") if kind == "delta" else context.substrait(plan)
+        return [tuple(row.values()) for row in frame.to_arrow().to_pylist()]
+
+    with settings(spark, {DATETIME_REBASE: mode}):
+        if mode == "EXCEPTION":
+            with pytest.raises(KQueryError, match="refuses to read in EXCEPTION mode"):
+                rows()
+        else:
+            assert rows() == [tuple(row) for row in spark.read.parquet(path).collect()]
+    if mode == "LEGACY":
+        with pytest.raises(KQueryError, match=f"{DATETIME_REBASE} changed after files were registered"):
+            rows()
+
+
+def test_settings_that_columns_of_substrait_plans_depend_on_are_declined(spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"a": [1]}), path)
+    plan = plan_of_file(path)
+    pytest.importorskip("deltalake").write_deltalake(str(tmp_path / "delta"), pa.table({"a": [1]}))
+    name = "spark.sql.parquet.mergeSchema"
+    with settings(spark, {name: "true"}):
+        context = kq.ExecutionContext(spark)
+        with pytest.raises(SubstraitError, match=f"files are not supported while {name} is true"):
+            context.substrait(plan)
+        context.register_delta("t", str(tmp_path / "delta"))  # the table describes its columns
+        assert context.table("t").count() == 1
+
+
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", None])
+def test_old_times_are_rebased_in_the_zone_of_their_file(
+    spark: Any, tmp_path: Path, zone: str | None
+) -> None:
+    path = str(tmp_path / "old.parquet")
+    keys = {"org.apache.spark.version": "2.4.6"} | ({"org.apache.spark.timeZone": zone} if zone else {})
+    times = pa.array([dt.datetime(1500, 1, 1), None, dt.datetime(2020, 1, 1)], pa.timestamp("us", "UTC"))
+    with pq.ParquetWriter(path, pa.schema([("t", times.type)])) as writer:
+        writer.write_table(pa.table({"t": times}))
+        writer.add_key_value_metadata(keys)
+    context = kq.ExecutionContext(spark)
+    context.register_parquet("t", path)
+    expected = [tuple(row) for row in spark.sql(f"SELECT unix_micros(t) FROM parquet.`{path}`").collect()]
+    ours = context.sql("SELECT unix_micros(t) AS m FROM t").to_arrow().to_pylist()
+    assert [tuple(row.values()) for row in ours] == expected
 
 
 @pytest.mark.parametrize("file_format", ["csv", "json"])
