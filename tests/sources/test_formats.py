@@ -62,8 +62,11 @@ ALLOWED = {
                 "kernels/compiled.py",
                 "functions/json/record_strings.py",
             ),
-            *("frontends/catalyst/expressions/__init__.py", "frontends/catalyst/expressions/evaluators.py"),
-            *("frontends/catalyst/expressions/json_values.py", "frontends/catalyst/plans/generators.py"),
+            *(
+                "frontends/catalyst/expressions/evaluators.py",
+                "frontends/catalyst/expressions/json_values.py",
+            ),
+            "frontends/catalyst/plans/generators.py",
             "frontends/catalyst/versions.py",
             "frontends/sql/analyzer/expressions/record_strings.py",
             "logical/record_decoders.py",
