@@ -45,14 +45,11 @@ def check_time_parser(title: str, options: Collection[str], settings: ReadSettin
         raise Unsupported(f"{title} files are not supported while {TIME_PARSER} is {policy}")
 
 
-def check_text_paths(title: str, read: PathsRead) -> bool:
-    """Raise Unsupported if the session reads text files under paths differently than the engine.
-
-    Returns whether a malformed date or timestamp must be declined; see ``declines_malformed_times``.
-    """
+def check_text_paths(title: str, read: PathsRead) -> None:
+    """Raise Unsupported if the session reads text files under paths differently than the engine."""
     settings = read.settings
     if settings is None:
-        return False
+        return
     options = {name.lower() for name in read.options}
     check_time_parser(title, options, settings)
     corrupt = settings.corrupt_record_column
@@ -62,7 +59,6 @@ def check_text_paths(title: str, read: PathsRead) -> bool:
         and corrupt in read.schema.names
     ):
         raise Unsupported(f"the column {corrupt} of malformed lines is not supported")
-    return declines_malformed_times(settings)
 
 
 def check_text_relation(title: str, read: RelationRead) -> None:
@@ -81,9 +77,12 @@ def check_text_relation(title: str, read: RelationRead) -> None:
         check_codec(file.path)
 
 
-def declines_malformed_times(settings: ReadSettings) -> bool:
-    """Return whether Spark may raise an error for a malformed date or timestamp instead of reading it as NULL."""
-    return settings.text(TIME_PARSER).upper() == EXCEPTION
+def declines_malformed_times(settings: ReadSettings | None) -> bool:
+    """Return whether Spark may raise an error for a malformed date or timestamp instead of reading it as NULL.
+
+    settings: None without a session.
+    """
+    return settings is not None and settings.text(TIME_PARSER).upper() == EXCEPTION
 
 
 def corrupt_record_column(read: RelationRead) -> str:

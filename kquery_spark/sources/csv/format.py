@@ -47,7 +47,7 @@ def _open_paths(read: PathsRead) -> Source:
     """Open CSV files; by default they have a header, and types are inferred without a schema."""
     from kquery_spark.sources.csv.source import csv_source
 
-    declines = check_text_paths(CSV.title, read)
+    check_text_paths(CSV.title, read)
     inference = _INFERENCE_OPTIONS if read.schema is None else {}
     options = {**inference, **_FILE_OPTIONS, **read.options}
     options["header"] = options.pop("has_header", options["header"])
@@ -59,6 +59,7 @@ def _open_paths(read: PathsRead) -> Source:
         case_sensitive=read.case_sensitive,
         **options,
     )
+    declines = declines_malformed_times(read.settings)
     return replace(source, options=replace(source.options, declines_malformed_times=declines))
 
 

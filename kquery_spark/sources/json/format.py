@@ -35,10 +35,11 @@ _DATES_FALL_BACK = "spark.sql.legacy.json.enableDateTimeParsingFallback"
 def _open_paths(read: PathsRead) -> Source:
     from kquery_spark.sources.json.source import json_source
 
-    declines = check_text_paths(JSON.title, read)
+    check_text_paths(JSON.title, read)
     source = json_source(
         read.paths, read.schema, read.time_zone, case_sensitive=read.case_sensitive, **read.options
     )
+    declines = declines_malformed_times(read.settings)
     strings = replace(source.options.strings, declines_malformed_times=declines)
     return replace(source, options=replace(source.options, strings=strings))
 
