@@ -185,7 +185,7 @@ class Jvm(JvmFunctions):
 
     def map_strings(self, strings: tuple[str, ...], function: Any) -> list[str]:
         """The results of a Scala function for constant strings, which are sent to the JVM only once."""
-        sequence = self.cached(("strings", strings), lambda: self.wrapped(*strings))
+        sequence = self.cached(("strings", strings), lambda: self.mutable_sequence(*strings))
         return self.strings(self.map_sequence(sequence, function), len(strings))
 
     def java_map(self, scala_map: Any) -> dict[str, str]:

@@ -230,9 +230,9 @@ class JvmFunctions:
     @cached_by_arguments
     def empty(self) -> Any:
         """An empty Scala ``Seq``."""
-        return self.wrapped().toList()
+        return self.mutable_sequence().toList()
 
-    def wrapped(self, *values: Any) -> Any:
+    def mutable_sequence(self, *values: Any) -> Any:
         """A mutable Scala sequence of objects or strings."""
         return self._gateway.jvm.scala.Predef.wrapRefArray(self._array(self._object, *values))
 

@@ -62,7 +62,7 @@ class RowErrors:
 
     def _evaluate(self, columns: Sequence[int]) -> None:
         """Evaluate a projection of these columns for all rows, in one JVM call."""
-        bound = self._jvm.wrapped(*map(self._bound, columns))
+        bound = self._jvm.mutable_sequence(*map(self._bound, columns))
         self._jvm.list_of(self._rows).foreach(self._projection(bound.toIndexedSeq()))
 
     def _bound(self, column: int) -> Any:

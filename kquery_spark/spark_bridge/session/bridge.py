@@ -166,7 +166,7 @@ class Bridge:
 
     def columns(self, plan: Any, positions: Sequence[int]) -> Any:
         """Return a Catalyst plan that projects some output columns of another plan."""
-        names = self.jvm.wrapped(*map(plan.output().apply, positions)).toIndexedSeq()
+        names = self.jvm.mutable_sequence(*map(plan.output().apply, positions)).toIndexedSeq()
         return self.gateway.jvm.org.apache.spark.sql.catalyst.plans.logical.Project(names, plan)
 
     def replaced(self, root: Any, replacements: Mapping[tuple[int, ...], DataFrame]) -> Any:
@@ -187,7 +187,7 @@ class Bridge:
             return node
         children = node.children()
         replaced = (self._replace(children.apply(i), (*at, i), replacements) for i in range(children.size()))
-        return node.withNewChildren(self.jvm.wrapped(*replaced).toIndexedSeq())
+        return node.withNewChildren(self.jvm.mutable_sequence(*replaced).toIndexedSeq())
 
 
 def session_identity(spark: SparkSession) -> str:

@@ -31,8 +31,8 @@ def _pivot(node: CatalystNode, translate: Translator, sink: AggregateSink) -> Ex
         raise Unsupported("a PIVOT in phases, of filtered or of distinct rows is not supported")
     translate.check_fields(function, "pivotColumnValues", *IGNORED_FIELDS)
     pivot, value = (
-        translate.inner(function.child("pivotColumn")),
-        translate.inner(function.child("valueColumn")),
+        translate.for_arguments(function.child("pivotColumn")),
+        translate.for_arguments(function.child("valueColumn")),
     )
     if t.is_fractional(pivot.dtype):
         raise Unsupported("a PIVOT by floating-point values is not supported")
@@ -52,12 +52,12 @@ def aggregate_call(node: CatalystNode, translate: Translator) -> AggregateCall:
     """The aggregate call of an AggregateExpression; its arguments are over the aggregate's input."""
     if node["mode"] != "Complete":
         raise Unsupported(f"a {node['mode']} aggregate is not supported")
-    aggregate_parts = aggregated(node.child("aggregateFunction"), translate.inner)
+    aggregate_parts = aggregated(node.child("aggregateFunction"), translate.for_arguments)
     condition = aggregate_filter(node)
     return AggregateCall.of(
         aggregate_parts.entry.name,
         *aggregate_parts.args,
         distinct=bool(node["isDistinct"]) and not aggregate_parts.entry.duplicate_free,
-        condition=None if condition is None else translate.inner(condition),
+        condition=None if condition is None else translate.for_arguments(condition),
         mode=aggregate_parts.mode,
     )

@@ -29,7 +29,7 @@ def _sum_of_digits(child: CatalystNode, target: pa.DataType, translate: Translat
     if child.cls == "AggregateExpression" and translate.aggregates is not None:
         call = aggregate_call(child, translate)
         if child.children[0].cls == "Sum" and child.children[0].children[0].cls == "UnscaledValue":
-            inner = translate.inner(child.children[0].children[0].children[0])
+            inner = translate.for_arguments(child.children[0].children[0].children[0])
             whole = AggregateCall.of(
                 "sum", inner, distinct=call.distinct, condition=call.condition, mode=call.mode
             )

@@ -96,7 +96,7 @@ class Translator:
         self.variables: dict[int, Column] = {}
 
     @property
-    def inner(self) -> Translator:
+    def for_arguments(self) -> Translator:
         """The translator for the arguments of aggregate functions, which are over the aggregate's input."""
         return self if self.arguments is None else self.arguments
 

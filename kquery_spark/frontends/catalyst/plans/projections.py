@@ -15,7 +15,7 @@ from kquery_spark.logical.partition_conditions import check_partition_conditions
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 # Filters that Spark adds on its own account: they drop rows that a join above drops in any case.
-REDUNDANT = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
+REDUNDANT_FILTERS = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
 
 
 @PLANS.handles("SubqueryAlias", "View", "ResolvedHint", family="projections")
@@ -71,7 +71,7 @@ def filter_(node: CatalystNode, context: Context) -> PlanScope:
     early: list[Expr] = []
     late: list[Expr] = []
     for term in conjunct_nodes(node.tree("condition")):
-        if term.cls in REDUNDANT:
+        if term.cls in REDUNDANT_FILTERS:
             continue
         before = subqueries.uses
         expr = translate(term)

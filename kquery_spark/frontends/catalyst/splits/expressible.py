@@ -9,7 +9,7 @@ from kquery_spark.expr import AggregateCall, Column, Expr, Named
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
-from kquery_spark.frontends.catalyst.plans.projections import REDUNDANT
+from kquery_spark.frontends.catalyst.plans.projections import REDUNDANT_FILTERS
 from kquery_spark.frontends.catalyst.versions import changed_calls, declined_classes
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
@@ -40,7 +40,7 @@ class Expressible:
 
     def is_infallible(self, expression: CatalystNode) -> bool:
         """Return whether the engine can evaluate the expression for any row without raising an error."""
-        if expression.cls in REDUNDANT:
+        if expression.cls in REDUNDANT_FILTERS:
             return True
         expr = None if _is_decided_later(expression) else self._translated(expression)
         return expr is not None and not can_raise(expr)
@@ -79,6 +79,6 @@ def attributes(*expressions: CatalystNode) -> list[CatalystNode]:
 
 def _is_decided_later(expression: CatalystNode) -> bool:
     """Return whether the answer is irrelevant, or depends on a subquery's plan and so is known only after the import."""
-    return expression.cls in REDUNDANT or any(
+    return expression.cls in REDUNDANT_FILTERS or any(
         part.is_plan or part.cls == "ScalarSubquery" for part in expression.walk_all()
     )
