@@ -10,7 +10,7 @@ Example: 100 GB of state gives 16 partitions of 6 GB at level 0, 256 of 400 MB a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,7 +20,7 @@ import pyarrow as pa
 from kquery_spark.physical.hashing import partition_order, spill_partition_ids
 from kquery_spark.physical.spill_store import SpillStore
 from kquery_spark.run_control import check_run
-from kquery_spark.types.batch import Batch, concat
+from kquery_spark.types.batch import Batch, concat, drain
 from kquery_spark.types.vector import Vector, decode
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class HashPartitions:
         self._keys = keys
         self._level = level
 
-    def add(self, batches: Sequence[Batch]) -> None:
+    def add(self, batches: Iterable[Batch]) -> None:
         """Write the rows to their partitions."""
         self.files = self.files or self._spill.partitions(self._schema)
         for batch in batches:
@@ -197,11 +197,11 @@ def batches_by_hash_partition(
             held.append(batch)
             size += hashed_bytes(batch.nbytes, batch.num_rows)
             if level < DEEPEST and size > limit:
-                spilled.add(held)
-                held, size = [], 0
+                spilled.add(drain(held))
+                size = 0
         if not spilled.files:
             yield concat(schema, held)
             return
-        spilled.add(held)
+        spilled.add(drain(held))
         for file in spilled.non_empty():
             yield from batches_by_hash_partition(file.read(), schema, keys, limit, metrics, level + 1)

@@ -111,6 +111,13 @@ def cut(batch: Batch, rows: int) -> Iterator[Batch]:
         yield batch.slice(start, rows)
 
 
+def drain(batches: list[Batch]) -> Iterator[Batch]:
+    """Remove each batch from the list and yield it, so that its memory can be freed before the next one is used."""
+    batches.reverse()
+    while batches:
+        yield batches.pop()
+
+
 def run_in_parts(
     function: Callable[[Batch], Result], batch: Batch, *, repeatable: bool
 ) -> Iterator[tuple[Batch, Result]]:

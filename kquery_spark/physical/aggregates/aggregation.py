@@ -35,7 +35,7 @@ from kquery_spark.physical.grouping.groups import Codes, Groups
 from kquery_spark.physical.grouping.key_codes import encode, pack
 from kquery_spark.physical.selected_rows import SelectedRows, Selections
 from kquery_spark.physical.spill import DEEPEST, HashPartitions, SpillDirectory, hashed_bytes
-from kquery_spark.types.batch import Batch, coalesced, concat, from_vectors
+from kquery_spark.types.batch import Batch, coalesced, concat, drain, from_vectors
 from kquery_spark.types.vector import Int64s, Vector
 
 if TYPE_CHECKING:
@@ -211,13 +211,12 @@ class Aggregation:
                     done = [self.merge(concat(self._schema, [*done, *waiting]))]
                     waiting, rows, size = [], 0, 0
                     if level < DEEPEST and _hashed_bytes(done) > limit / 2:
-                        spilled.add(done)
-                        done = []
-            waiting = [*done, *waiting]
+                        spilled.add(drain(done))
+            waiting[:0] = drain(done)
             if not spilled.files:
                 yield self.merge(concat(self._schema, waiting)) if waiting else Batch.empty(self._schema)
                 return
-            spilled.add(waiting)
+            spilled.add(drain(waiting))
             for file in spilled.non_empty():
                 yield from self.merged(file.read(), limit, metrics, level + 1)
 

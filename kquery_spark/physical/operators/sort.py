@@ -16,7 +16,7 @@ from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, Unar
 from kquery_spark.physical.sorting.external_sort import sort_batch, sorted_batches
 from kquery_spark.physical.spill import SpillDirectory
 from kquery_spark.types import names as t
-from kquery_spark.types.batch import Batch, concat
+from kquery_spark.types.batch import Batch, concat, drain
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class SortExec(UnaryExec):
                 best = [self._top(concat(self.schema, best), first_rows)]
                 size, nbytes = best[0].num_rows, best[0].nbytes
                 if is_large and 2 * nbytes > max_bytes:
-                    yield from self._top_externally(chain(best, source), task)
+                    yield from self._top_externally(chain(drain(best), source), task)
                     return
         if best:
             yield self._top(concat(self.schema, best))

@@ -27,7 +27,7 @@ from kquery_spark.physical.windows import (
     streamable,
     window_keys,
 )
-from kquery_spark.types.batch import Batch, concat, cut, pick
+from kquery_spark.types.batch import Batch, concat, cut, drain, pick
 
 _ARRANGED_ROW_BYTES = 32  # memory of the position, the partition, the peers and the result of a row
 
@@ -77,7 +77,7 @@ class WindowExec(UnaryExec):
             yield from cut(self.compute(combined), task.config.batch_rows)
             return
         with SpillDirectory(task.metrics_of(self)) as spill:
-            all_batches = chain(_drain(buffered), source)
+            all_batches = chain(drain(buffered), source)
             yield from self._execute_sorted(all_batches, size // max(1, rows), spill, task)
 
     def _execute_sorted(
@@ -112,7 +112,7 @@ class WindowExec(UnaryExec):
             held.append(batch)
             size += batch.nbytes
             if size > max_bytes:
-                large = self._streamed_partition(_drain(held), row_bytes, spill, config)
+                large = self._streamed_partition(drain(held), row_bytes, spill, config)
                 size = 0
         if large is not None:
             yield from map(self._within_limit, large.run())
@@ -177,10 +177,3 @@ def _working_bytes(nbytes: int, rows: int) -> int:
 def _min_streamed_bytes(config: EngineConfig) -> int:
     """Return the size from which computing a partition in pieces on disk costs less than holding it in memory."""
     return config.memory_bytes // 4
-
-
-def _drain(batches: list[Batch]) -> Iterator[Batch]:
-    """Remove each batch from the list and yield it, so that its memory can be freed before the next one is used."""
-    batches.reverse()
-    while batches:
-        yield batches.pop()

@@ -15,7 +15,7 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.physical.spill import DEEPEST, HashPartitions, SpillDirectory, hashed_bytes
 from kquery_spark.physical.windows import GroupLimit, window_keys
-from kquery_spark.types.batch import Batch, concat
+from kquery_spark.types.batch import Batch, concat, drain
 
 _MIN_NEW_ROWS = 262_144
 _NEW_ROWS_PER_PRUNED_ROW = 2
@@ -66,10 +66,10 @@ class WindowGroupLimitExec(UnaryExec):
             nbytes = remaining_bytes = hashed_bytes(held[0].nbytes, remaining)
             exceeds_budget = is_large and 2 * nbytes > limit
             if exceeds_budget and not self.is_partial and self.partition:
-                yield from self._limited_partitions(chain(held, source), task, level)
+                yield from self._limited_partitions(chain(drain(held), source), task, level)
                 return
             if self.is_partial and (exceeds_budget or self._is_useless(rows, remaining)):
-                yield from held
+                yield from drain(held)
                 yield from source
                 return
             rows = remaining
@@ -82,8 +82,7 @@ class WindowGroupLimitExec(UnaryExec):
         program = Program(list(self.partition), self.schema)
         with SpillDirectory(task.metrics_of(self)) as spill:
             partitions = HashPartitions(spill, self.schema, program.run, level)
-            for batch in source:
-                partitions.add([batch])
+            partitions.add(source)
             for file in partitions.non_empty():
                 yield from self._limited(file.read(), task, level + 1)
 
