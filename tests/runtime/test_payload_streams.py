@@ -61,19 +61,43 @@ def test_each_reader_gets_its_payloads_in_order(max_bytes: int, at_once: int, sc
     assert open_files(scratch) == []
 
 
+def waiting_bytes(streams: PayloadStreams) -> int:
+    """Return the size of the payloads in memory. They are copies that neither Arrow's memory pool nor Python counts."""
+    return sum(p.size for waiting in streams._waiting.values() for p in waiting if isinstance(p, pa.Buffer))
+
+
+@pytest.mark.parametrize("readings", [1, 2])
 @pytest.mark.parametrize("at_once", [1, 8])
-def test_few_bytes_wait_in_memory(at_once: int) -> None:
+def test_few_bytes_wait_in_memory(at_once: int, readings: int) -> None:
     tags = [0, 1] * 200
     gc.collect()
     before = pa.total_allocated_bytes()
-    with PayloadStreams(rows(tags, at_once), sources(probe=1, build=1), 10 * SIZE) as streams:
+    with PayloadStreams(rows(tags, at_once), sources(probe=1, build=readings), 10 * SIZE) as streams:
         built = 0
         for each in streams.read("build"):
             built += each.size
             del each
-            assert pa.total_allocated_bytes() - before < (12 + 2 * at_once) * SIZE
+            assert waiting_bytes(streams) <= (10 + at_once) * SIZE
+            # no batch is kept for the payloads that wait
+            assert pa.total_allocated_bytes() - before < (1 + 2 * at_once) * SIZE
         assert built == 200 * SIZE
         assert sum(each.size for each in streams.read("probe")) == 200 * SIZE
+
+
+def test_the_scratch_file_is_closed_if_the_remaining_rows_cannot_be_read(scratch: Path) -> None:
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield from rows([0, 1] * 3)
+        raise OSError("the stream has ended")
+
+    with (
+        pytest.raises(OSError, match="stream has ended") as error,
+        PayloadStreams(failing(), sources(a=1, b=1), 0) as streams,
+    ):
+        for _ in range(3):
+            next(streams.read("b"))
+        assert open_files(scratch)
+    assert error.value.__traceback__ is not None  # it keeps the frames, and so the streams
+    assert open_files(scratch) == []
 
 
 def test_all_rows_are_read_at_the_end_unless_the_task_failed() -> None:

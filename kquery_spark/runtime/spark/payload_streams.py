@@ -65,11 +65,13 @@ class PayloadStreams:
     ) -> None:
         for waiting in self._waiting.values():
             waiting.clear()
-        if kind is None:
-            # Spark does not reuse a worker that has not read all of its rows, so read what is left.
-            deque(self._rows, maxlen=0)
-        if self._store is not None:
-            self._store.close()
+        try:
+            if kind is None:
+                # Spark does not reuse a worker that has not read all of its rows, so read what is left.
+                deque(self._rows, maxlen=0)
+        finally:
+            if self._store is not None:
+                self._store.close()
 
     def read(self, name: str) -> Iterator[pa.Buffer]:
         """Yield the payloads of a source. A payload that is read only once is released before the next one is loaded."""
@@ -104,13 +106,10 @@ class PayloadStreams:
         batch = next(self._rows, None)
         if batch is None:
             return False
-        tags = batch.column(0).to_pylist()
-        is_mixed = len(set(tags)) > 1
-        for tag, cell in zip(tags, batch.column(2), strict=True):
-            payload = cell.as_buffer()
-            if is_mixed and tag != read_tag:
-                # A copy, so that the batch with the payloads of other stages is freed while this one waits.
-                payload = pa.py_buffer(payload.to_pybytes())
+        for tag, cell in zip(batch.column(0).to_pylist(), batch.column(2), strict=True):
+            payload = (
+                cell.as_buffer()
+            )  # pyarrow copies the value, so the batch is freed while the payload waits
             self._waiting[tag].append(payload)
             self._in_memory[tag] += payload.size
         if sum(self._in_memory.values()) > self._max_bytes:
