@@ -119,8 +119,7 @@ def _divide_large(batches: Iterable[Batch]) -> Iterator[Batch]:
         if batch.nbytes <= _MAX_BATCH_BYTES or batch.num_rows < 2:
             yield batch
         else:
-            # Each part would contain a whole dictionary, so large ones are decoded.
-            plain = _decode_dictionaries(batch, _MAX_BATCH_BYTES // 16)
+            plain = _decode_dictionaries(batch, _MAX_BATCH_BYTES)
             yield from _divide_large(cut(plain, (plain.num_rows + 1) // 2))
 
 
@@ -149,21 +148,22 @@ def _by_target(batch: Batch, ids: np.ndarray, count: int) -> Iterator[tuple[int,
 
 
 def result_pieces(batches: Iterable[Batch], nbytes: int) -> Iterator[Batch]:
-    """Return the rows of a result in pieces of about ``nbytes`` bytes.
-
-    Each piece of a dictionary-encoded column contains the whole dictionary, so large dictionaries are decoded first.
-    """
+    """Return the rows of a result in pieces of about ``nbytes`` bytes."""
 
     def pieces() -> Iterator[Batch]:
         for batch in batches:
-            plain = _decode_dictionaries(batch, nbytes // 16)
+            plain = _decode_dictionaries(batch, nbytes)
             yield from cut(plain, max(1, -(-plain.num_rows * nbytes // max(plain.nbytes, 1))))
 
     return coalesced(_divide_large(pieces()), sys.maxsize, nbytes - 1)
 
 
-def _decode_dictionaries(batch: Batch, max_bytes: int) -> Batch:
-    """Decode the columns whose dictionary has more than ``max_bytes``."""
+def _decode_dictionaries(batch: Batch, piece_bytes: int) -> Batch:
+    """Decode the columns with large dictionaries, so that those of all columns take at most half of ``piece_bytes``.
+
+    Each piece of the batch contains the whole dictionaries, so dividing the batch does not make them smaller.
+    """
+    max_bytes = piece_bytes // max(16, 2 * len(batch.columns))
     columns = tuple(
         decode(c) if pa.types.is_dictionary(c.type) and c.dictionary.nbytes > max_bytes else c
         for c in batch.columns

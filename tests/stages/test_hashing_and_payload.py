@@ -96,6 +96,20 @@ def test_large_batches_are_divided(count: int, monkeypatch: pytest.MonkeyPatch):
     assert rows == list(zip(range(3000), words, words, strict=True))
 
 
+def test_batches_with_many_dictionaries_are_divided(monkeypatch: pytest.MonkeyPatch):
+    limit = 40_000
+    monkeypatch.setattr(payload, "_MAX_BATCH_BYTES", limit)
+    plain = pa.array([f"{i % 100:016}" for i in range(1000)])
+    column = plain.dictionary_encode()
+    assert limit / 25 < column.dictionary.nbytes < limit / 16
+    schema = pa.schema([(f"c{i}", pa.string()) for i in range(25)])
+    batch = Batch(schema, (column,) * 25, 1000)
+    pieces = [piece for _, piece in partitioned([batch], Partitioning((), 1), schema, 1)]
+    assert max(piece.nbytes for piece in pieces) <= limit
+    assert len(pieces) <= 2 * 25 * plain.nbytes / limit
+    assert all(c.equals(plain) for c in concat(schema, pieces).columns)
+
+
 def test_a_payload_of_2_gib_or_more_is_declined():
     content = np.zeros(2**31, np.uint8)  # the system provides no memory for zeros that are not written
     with pytest.raises(BatchTooLarge, match="rows that take more than 2 GiB"):
