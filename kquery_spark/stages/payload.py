@@ -17,7 +17,7 @@ from kquery_spark.physical.hashing import bucket_ids, partition_ids, partition_o
 from kquery_spark.physical.key_ranges import range_ids
 from kquery_spark.physical.operators import Partitioning
 from kquery_spark.stages.compact import compact, restore
-from kquery_spark.types.batch import Batch, coalesced, concat, cut
+from kquery_spark.types.batch import Batch, coalesced, concat, cut, decode_large_dictionaries
 from kquery_spark.types.sizes import check_string_bytes
 from kquery_spark.types.vector import Vector, decode
 
@@ -29,7 +29,7 @@ def encode(batch: Batch) -> pa.Buffer:
 
     The metadata of the schema has the number of rows, which batches without columns need.
     """
-    columns = [compact(_decode_large_dictionary(c)) for c in batch.columns]
+    columns = [compact(c) for c in decode_large_dictionaries(batch).columns]
     fields = [pa.field(str(i), c.data.type, metadata=c.encoding) for i, c in enumerate(columns)]
     schema = pa.schema(fields, {b"rows": str(batch.num_rows).encode()})
     sink = pa.BufferOutputStream()
@@ -52,13 +52,6 @@ def one_cell(content: pa.Buffer) -> pa.Array:
     check_string_bytes(content.size, "rows")
     offsets = pa.array([0, content.size], pa.int32()).buffers()[1]
     return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content])
-
-
-def _decode_large_dictionary(array: pa.Array) -> pa.Array:
-    """Decode a column whose dictionary has more entries than the column has rows, because sending it is not worth it."""
-    if pa.types.is_dictionary(array.type) and len(array.dictionary) > len(array):
-        return decode(array)
-    return array
 
 
 def decode_payload(data: pa.Buffer | bytes, schema: pa.Schema) -> Batch:

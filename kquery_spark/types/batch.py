@@ -118,6 +118,18 @@ def drain(batches: list[Batch]) -> Iterator[Batch]:
         yield batches.pop()
 
 
+def decode_large_dictionaries(batch: Batch) -> Batch:
+    """Decode the columns whose dictionary has more entries than the batch has rows, because it takes more memory than these.
+
+    A selection of rows keeps the whole dictionary: 10 rows of a column with a dictionary of 20 MB take 20 MB.
+    """
+    columns = tuple(
+        decode(c) if pa.types.is_dictionary(c.type) and len(c.dictionary) > len(c) else c
+        for c in batch.columns
+    )
+    return Batch(batch.schema, columns, batch.num_rows)
+
+
 def run_in_parts(
     function: Callable[[Batch], Result], batch: Batch, *, repeatable: bool
 ) -> Iterator[tuple[Batch, Result]]:

@@ -297,6 +297,24 @@ def test_the_first_rows_of_groups_stay_within_the_budget(keys: list[str], is_par
     assert_same_by(actual, want, ["s"])
 
 
+@pytest.mark.parametrize("name", ["sort", "group limit"])
+def test_a_large_dictionary_does_not_make_the_first_rows_spill(name: str) -> None:
+    words = pa.DictionaryArray.from_arrays(np.arange(6000) % 700, [f"{i:0200}" for i in range(700)])
+    rows = WIDE.select(["k", "v"]).append_column("s", words.cast(t.STRING))
+    columns = pa.array(np.arange(6000) % 10), rows["v"].combine_chunks(), words
+    batches = [Batch(rows.schema, columns, 6000).slice(start, 100) for start in range(0, 6000, 100)]
+    key, config = SortKey(Column("v", t.LONG)), EngineConfig(memory_bytes=200_000, batch_rows=100)
+    plan = {
+        "sort": SortExec(read(rows), (key,), 10),
+        "group limit": WindowGroupLimitExec(
+            read(rows), (Column("k", t.LONG),), (key,), GroupLimit("row_number", 1)
+        ),
+    }[name]
+    task = TaskContext(config=config, inputs={"t": lambda: iter(batches)})
+    assert sum(batch.num_rows for batch in plan.run(task)) == 10
+    assert "spilled_bytes" not in task.metrics_of(plan).extra
+
+
 def test_distinct_values_of_wide_rows_stay_within_the_budget() -> None:
     config = EngineConfig(memory_bytes=200_000, batch_rows=100)
     calls = (

@@ -15,7 +15,7 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.physical.spill import DEEPEST, HashPartitions, SpillDirectory, hashed_bytes
 from kquery_spark.physical.windows import GroupLimit, window_keys
-from kquery_spark.types.batch import Batch, concat, drain
+from kquery_spark.types.batch import Batch, concat, decode_large_dictionaries, drain
 
 _MIN_NEW_ROWS = 262_144
 _NEW_ROWS_PER_PRUNED_ROW = 2
@@ -94,7 +94,9 @@ class WindowGroupLimitExec(UnaryExec):
         batch = concat(self.schema, batches)
         partition, order = window_keys(self.partition, self.order, batch)
         rows, _ = self.limit.first_rows(partition, order, batch.num_rows)
-        return batch if len(rows) == batch.num_rows else batch.take(pa.array(np.sort(rows)))
+        if len(rows) == batch.num_rows:
+            return batch
+        return decode_large_dictionaries(batch.take(pa.array(np.sort(rows))))
 
     @override
     def label(self) -> str:
