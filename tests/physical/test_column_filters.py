@@ -61,7 +61,7 @@ def test_values_of_one_column(
     kind: str, null_safe: bool, has_flags: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """has_flags: False tests the hash table that replaces the flags if there are many possible codes."""
-    monkeypatch.setattr(column_matches, "may_have_flags", lambda *_: has_flags)
+    monkeypatch.setattr(column_matches, "reserve_flags", lambda *_: has_flags)
     built, probed = VALUES[kind]
     dtype = pa.array([*built, *probed]).type
     build, probe = pa.array(built, dtype), pa.array(probed, dtype)

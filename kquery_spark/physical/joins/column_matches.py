@@ -10,7 +10,7 @@ import numpy.typing as npt
 from kquery_spark.cached_property import cached_property
 from kquery_spark.kernels.hash_index import HashIndex, hash_index_bytes
 from kquery_spark.kernels.integer_order import distinct_values
-from kquery_spark.physical.joins.key_space import DirectMemory, KeySpace, may_have_flags
+from kquery_spark.physical.joins.key_space import DirectMemory, KeySpace, reserve_flags
 from kquery_spark.types.vector import Int64s, Vector
 
 
@@ -33,7 +33,7 @@ class ColumnMatches:
         self._num_rows = num_rows
         self._space = space
         self.ranges = [value_range]
-        self._has_flags = not space.by_value and may_have_flags(space.size, num_rows, memory)
+        self._has_flags = not space.by_value and reserve_flags(space.size, num_rows, memory)
 
     @property
     def is_direct(self) -> bool:

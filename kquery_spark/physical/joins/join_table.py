@@ -48,7 +48,7 @@ from kquery_spark.physical.joins.key_space import (
     DirectMemory,
     KeySpace,
     key_space,
-    may_have_flags,
+    reserve_flags,
 )
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector
@@ -146,10 +146,10 @@ class JoinTable:
         present = codes[rows]
         # If there are few possible codes, arrays are indexed by code. Otherwise an index maps the codes that occur to
         # 0, 1, 2, ... first. One flag per code answers ``contains`` without that index, at one byte per possible code.
-        sparse = not self._may_be_dense(memory)
+        sparse = not self._reserve_dense_arrays(memory)
         direct = sparse and self._cardinality <= MAX_DIRECT_CODES
-        direct = direct and memory.take(_SLOT_BYTES * self._cardinality)
-        if may_have_flags(self._cardinality, self.num_rows, memory):
+        direct = direct and memory.reserve(_SLOT_BYTES * self._cardinality)
+        if reserve_flags(self._cardinality, self.num_rows, memory):
             self._flags = np.zeros(self._cardinality + 1, np.bool_)
             self._flags[present] = True
         if sparse:
@@ -173,13 +173,13 @@ class JoinTable:
         self._starts = np.cumsum(self._counts, dtype=number_type)
         self._starts -= self._counts
 
-    def _may_be_dense(self, memory: DirectMemory) -> bool:
-        """Return True if the arrays from codes to rows may have one entry per possible code."""
+    def _reserve_dense_arrays(self, memory: DirectMemory) -> bool:
+        """Reserve the memory of arrays from all possible codes to rows; return False if they are too large."""
         codes, rows = self._cardinality, self.num_rows
         if codes > min(MAX_DENSE_CODES, max(65536, 16 * rows)):
             return False
         # A hash table for as many rows is not smaller than two entries per row.
-        return codes <= max(_MAX_SMALL_CODES, 2 * rows) or memory.take(_DENSE_CODE_BYTES * codes)
+        return codes <= max(_MAX_SMALL_CODES, 2 * rows) or memory.reserve(_DENSE_CODE_BYTES * codes)
 
     def _codes(self, keys: Sequence[Vector], num_rows: int) -> Int64s:
         """Return the code of each probe row as an index into the arrays of ``_build_arrays``; -1 if no build row has it."""

@@ -56,7 +56,7 @@ class DirectMemory:
     def __init__(self, nbytes: int) -> None:
         self._left = nbytes
 
-    def take(self, nbytes: int) -> bool:
+    def reserve(self, nbytes: int) -> bool:
         """Reserve the bytes and return True if they are left; otherwise return False."""
         if nbytes > self._left:
             return False
@@ -64,10 +64,10 @@ class DirectMemory:
         return True
 
 
-def may_have_flags(codes: int, build_rows: int, memory: DirectMemory) -> bool:
+def reserve_flags(codes: int, build_rows: int, memory: DirectMemory) -> bool:
     """Reserve the memory of flags for membership tests, one byte per possible code; return False if it is too much."""
     most = min(MAX_DENSE_CODES, max(MAX_DIRECT_CODES, _FLAG_BYTES_PER_BUILD_ROW * build_rows))
-    return codes <= most and memory.take(codes)
+    return codes <= most and memory.reserve(codes)
 
 
 def key_space(key: Vector, null_safe: bool, by_range: bool = True) -> KeySpace:
