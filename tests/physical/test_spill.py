@@ -191,6 +191,9 @@ def test_nested_loops_spill_rows_without_columns(
             values = sorted((v for b in rows for c in b.columns for v in c.to_pylist()), key=str)
             done.append((sum(b.num_rows for b in rows), values))
         assert done[0] == done[1]
+        # Only 5000 rows exceed the small budget.
+        spills = (left_side if build is BuildSide.LEFT else right_side).input_id == "many"
+        assert ("spill_files" in task.metrics_of(plan).extra) is spills
 
 
 @pytest.mark.parametrize("null", [False, True])
