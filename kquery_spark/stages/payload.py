@@ -6,7 +6,6 @@ their physical form.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -85,7 +84,7 @@ def partitioned(
     an empty one: tasks that also read files learn their number from the rows that they receive.
     """
     if where.count == 1:
-        for piece in coalesced(_divide_large(batches), sys.maxsize, payload_bytes - 1):
+        for piece in coalesced(_divide_large(batches), nbytes=payload_bytes):
             yield 0, piece
         return
     program = Program(where.keys, schema)
@@ -148,7 +147,7 @@ def result_pieces(batches: Iterable[Batch], nbytes: int) -> Iterator[Batch]:
             plain = _decode_dictionaries(batch, nbytes)
             yield from cut(plain, max(1, -(-plain.num_rows * nbytes // max(plain.nbytes, 1))))
 
-    return coalesced(_divide_large(pieces()), sys.maxsize, nbytes - 1)
+    return coalesced(_divide_large(pieces()), nbytes=nbytes)
 
 
 def _decode_dictionaries(batch: Batch, piece_bytes: int) -> Batch:

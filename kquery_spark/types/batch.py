@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -153,7 +154,9 @@ def run_in_parts(
         yield from run_in_parts(function, half, repeatable=True)
 
 
-def coalesced(batches: Iterable[Batch], rows: int, nbytes: float = _MAX_COALESCED_BYTES) -> Iterator[Batch]:
+def coalesced(
+    batches: Iterable[Batch], rows: float = math.inf, nbytes: float = _MAX_COALESCED_BYTES
+) -> Iterator[Batch]:
     """Concatenate small batches until they have ``rows`` rows or more than ``nbytes`` bytes, to reduce per-batch costs.
 
     A batch that has ``rows`` rows or more than ``nbytes`` bytes by itself is yielded unchanged. The limit of bytes also
