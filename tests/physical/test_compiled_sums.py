@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kquery_spark.kernels.compiled import AGGREGATE_LOOPS
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.reduce import sum_int64
+from kquery_spark.physical.grouping.groups import loops_for
 
 _LIMITS = [-(2**63), 2**63 - 1, -(2**62), 2**62, -1, 0, 1]
 
@@ -45,11 +46,13 @@ def test_sums_are_exact(
 def test_the_loop_is_used_for_many_rows(loops: None, monkeypatch: pytest.MonkeyPatch):
     used = []
 
-    def record(*arguments: object) -> None:
-        used.append(arguments)
+    def record(num_rows: int) -> object:
+        kernels = loops_for(num_rows)
+        used.append(kernels is not None)
+        return kernels
 
-    monkeypatch.setattr(reduce, "_compiled_sums", record)
+    monkeypatch.setattr(reduce, "loops_for", record)
     assert AGGREGATE_LOOPS.kernels() is not None
     for rows, count in ((4095, 2), (4096, 1), (4096, 20_000), (4096, 2)):
         sum_int64(np.ones(rows, np.int64), np.zeros(rows, np.int64), count)
-    assert len(used) == 1
+    assert used == [False, True]

@@ -14,9 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.functions.math import decimal_kernels as dk
-from kquery_spark.kernels.compiled import AGGREGATE_LOOPS
 from kquery_spark.kernels.ordered_bytes import has_floats, ordered_bytes
-from kquery_spark.physical.grouping.groups import Groups
+from kquery_spark.physical.grouping.groups import MAX_COMPILED_GROUPS, Groups, loops_for
 from kquery_spark.physical.grouping.key_values import as_integers
 from kquery_spark.types import names as t
 from kquery_spark.types.units import INT64_MAX
@@ -24,11 +23,6 @@ from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, slots
 
 Doubles = npt.NDArray[np.float64]
 _SAMPLE_ROWS = 4096
-_MIN_COMPILED_ROWS = 4096
-_MAX_COMPILED_GROUPS = 16_384  # the sums of more groups do not fit into the processor's caches
-# ``AGGREGATE_LOOPS.kernels`` measures work in column chunks. Without compiled loops, summing this number of rows takes
-# about as long as reading one chunk.
-_ROWS_PER_CHUNK = 65_536
 _LOW_HALF = np.int64(0xFFFFFFFF)
 _EXACT = decimal.Context(prec=40)
 _SIGN = np.int64(-(2**63))
@@ -82,7 +76,7 @@ def sum_int64(values: Int64s, ids: npt.NDArray[np.integer], count: int) -> pa.Ar
     """
     if len(values) == 0:
         return pa.array(np.zeros(count, np.int64))
-    if len(values) >= _MIN_COMPILED_ROWS and 1 < count <= _MAX_COMPILED_GROUPS:
+    if 1 < count <= MAX_COMPILED_GROUPS:
         sums = _compiled_sums(values, ids, count)
         if sums is not None:
             return pa.array(sums)
@@ -100,8 +94,8 @@ def sum_int64(values: Int64s, ids: npt.NDArray[np.integer], count: int) -> pa.Ar
 
 
 def _compiled_sums(values: Int64s, ids: npt.NDArray[np.integer], count: int) -> Int64s | None:
-    """Return sums from the compiled loop; None if it is not loaded, or if a sum may have overflowed."""
-    loops = AGGREGATE_LOOPS.kernels(max(1, len(values) // _ROWS_PER_CHUNK))
+    """Return sums from the compiled loop; None without the loop, or if a sum may have overflowed."""
+    loops = loops_for(len(values))
     if loops is None:
         return None
     lanes = np.zeros((loops.LANES, count), np.int64)

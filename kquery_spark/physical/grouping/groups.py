@@ -35,9 +35,10 @@ _MAX_SEARCHED_GROUPS = 4  # up to this number of groups that the sample lacks, e
 _MAX_SAMPLE_GROUPS = 256
 _MAX_TABLE_CODES = 65536  # with more possible codes, neither the compiled loop nor the sample is used
 _MIN_COMPILED_ROWS = 4096
-_MAX_COMPILED_GROUPS = 16_384  # the sizes of more groups do not fit into the processor's caches
-# ``AGGREGATE_LOOPS.kernels`` measures work in column chunks. Without the loop, numbering this number of rows takes about as
-# long as reading one chunk.
+MAX_COMPILED_GROUPS = 16_384
+"""The compiled loops get at most this number of groups, because the sizes or sums of more do not fit into the caches."""
+# ``AGGREGATE_LOOPS.kernels`` measures work in column chunks. Without the loops, numbering or summing this number of rows
+# takes about as long as reading one chunk.
 _ROWS_PER_CHUNK = 65_536
 # Up to this number of possible codes, rows are counted by code before groups are numbered.
 _MAX_COUNTED_CODES = 4096
@@ -124,18 +125,23 @@ def _sorted_groups(codes: ColumnCodes) -> Groups | None:
     return Groups(integer_order.run_ids(starts, num_rows), len(starts), starts, sizes)
 
 
+def loops_for(num_rows: int) -> Any:
+    """Return the compiled loops over rows and their groups; None if they are not loaded, or not worth it for so few rows."""
+    if num_rows < _MIN_COMPILED_ROWS:
+        return None
+    return AGGREGATE_LOOPS.kernels(max(1, num_rows // _ROWS_PER_CHUNK))
+
+
 def _compiled_groups(codes: ColumnCodes) -> Groups | None:
     """Group many rows with few possible codes by the compiled loop; None without the loop, or for too many groups."""
     num_rows = len(codes.values)
-    if num_rows < _MIN_COMPILED_ROWS or codes.cardinality > _MAX_TABLE_CODES:
-        return None
-    loops = AGGREGATE_LOOPS.kernels(max(1, num_rows // _ROWS_PER_CHUNK))
+    loops = loops_for(num_rows) if codes.cardinality <= _MAX_TABLE_CODES else None
     if loops is None:
         return None
     values = np.ascontiguousarray(codes.values, np.int32 if codes.values.itemsize <= 4 else np.int64)
     numbers = np.full(codes.cardinality, loops.UNSEEN, np.uint16)
     ids = np.empty(num_rows, np.uint16)
-    first_rows = np.empty(min(codes.cardinality, _MAX_COMPILED_GROUPS), np.int64)
+    first_rows = np.empty(min(codes.cardinality, MAX_COMPILED_GROUPS), np.int64)
     sizes = np.zeros((loops.LANES, len(first_rows)), np.int64)
     count = loops.number_codes(values, numbers, ids, first_rows, sizes)
     return None if count < 0 else Groups(ids, count, first_rows[:count], sizes[:, :count].sum(axis=0))
