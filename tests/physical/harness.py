@@ -17,12 +17,14 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import Call, Column, Expr, Literal, Named
 from kquery_spark.logical import LogicalPlan, Scan
 from kquery_spark.optimizer import optimize
+from kquery_spark.physical.joins.join_table import JoinTable
 from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
 from kquery_spark.planner import plan_query
 from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.stages import build_stages
 from kquery_spark.types.batch import Batch
+from kquery_spark.types.vector import Vector
 from tests.conftest import uncompiled
 
 if TYPE_CHECKING:
@@ -84,6 +86,11 @@ def batches_of(table: pa.Table, rows: int = 0) -> list[Batch]:
 def read(table: pa.Table, name: str = "t") -> ReadExec:
     """A physical leaf; give its rows to ``execute``."""
     return ReadExec(name, table.schema)
+
+
+def join_table(keys: Sequence[Vector], null_safe: Sequence[bool] | None = None) -> JoinTable:
+    """A join table of build rows with these keys, in which arrays may have an entry per possible code."""
+    return JoinTable(keys, len(keys[0].data), null_safe or [False] * len(keys), 1 << 30)
 
 
 def execute(

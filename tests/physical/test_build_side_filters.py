@@ -10,12 +10,11 @@ from kquery_spark.logical.join import JoinKey, JoinKind
 from kquery_spark.physical.dynamic_filters.runtime_filter import MatchFilter, RuntimeFilter
 from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
 from kquery_spark.physical.joins.build_side import BuildSide
-from kquery_spark.physical.joins.join_table import JoinTable
 from kquery_spark.physical.operators import JoinExec, PhysicalPlan, ProjectionExec, ScanExec, TaskContext
 from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector
-from tests.physical.harness import PiecesSource, rows_of
+from tests.physical.harness import PiecesSource, join_table, rows_of
 
 LINES = PiecesSource(4, pa.table({"line_order": [1, 1, 2, 3, 3, 4, None], "quantity": range(7)}))
 ORDERS = PiecesSource(2, pa.table({"order": [1, 2, 3, 4, 5, None], "customer": range(6)}))
@@ -50,7 +49,7 @@ def lines_with_orders(
 
 
 def keys_above(columns: tuple[str, ...] = ("order",)) -> MatchFilter:
-    return MatchFilter(columns, JoinTable([Vector(t.LONG, pa.array([3, 5]))], 2, [False]))
+    return MatchFilter(columns, join_table([Vector(t.LONG, pa.array([3, 5]))]))
 
 
 def accepted_filters(plan: PhysicalPlan, runtime_filter: RuntimeFilter, scan_id: int) -> list[RuntimeFilter]:

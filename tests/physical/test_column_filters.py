@@ -16,7 +16,6 @@ from kquery_spark.logical.join import JoinKey, JoinKind
 from kquery_spark.physical.dynamic_filters.runtime_filter import MatchFilter
 from kquery_spark.physical.joins import column_matches
 from kquery_spark.physical.joins.build_side import BuildSide
-from kquery_spark.physical.joins.join_table import JoinTable
 from kquery_spark.physical.operators import (
     AggregateExec,
     JoinExec,
@@ -29,7 +28,7 @@ from kquery_spark.physical.operators import (
 from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector
-from tests.physical.harness import PiecesSource, rows_of
+from tests.physical.harness import PiecesSource, join_table, rows_of
 
 NAN = float("nan")
 D = Decimal
@@ -66,7 +65,7 @@ def test_values_of_one_column(
     dtype = pa.array([*built, *probed]).type
     build, probe = pa.array(built, dtype), pa.array(probed, dtype)
     others = Vector(t.LONG, pa.array(range(len(built)), t.LONG))
-    table = JoinTable([Vector(dtype, build), others], len(built), [null_safe, False])
+    table = join_table([Vector(dtype, build), others], [null_safe, False])
     hits = table.columns[0].contains([Vector(dtype, probe)], len(probed))
     known = {comparable(v) for v in built if null_safe or v is not None}
     for value, hit in zip(probed, hits.tolist(), strict=True):
@@ -76,7 +75,7 @@ def test_values_of_one_column(
 
 
 def test_a_table_of_one_column_has_no_filters_by_column() -> None:
-    table = JoinTable([Vector(t.LONG, pa.array([1]))], 1, [False])
+    table = join_table([Vector(t.LONG, pa.array([1]))])
     assert table.columns == []
     assert MatchFilter(("a",), table).by_column() == []
 

@@ -15,13 +15,13 @@ from kquery_spark.expr import Call, Column, Expr, Literal
 from kquery_spark.physical import filtering_reader, split_coalescer
 from kquery_spark.physical.dynamic_filters.runtime_filter import MatchFilter, RuntimeFilter
 from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
-from kquery_spark.physical.joins.join_table import JoinTable
 from kquery_spark.physical.operators import ScanExec, TaskContext
 from kquery_spark.physical.row_conditions import RowConditions
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Flags, Vector
+from tests.physical.harness import join_table
 
 ROWS, GROUPS = 10_000, 5
 A, B, K = (Column(name, t.LONG, True) for name in "abk")
@@ -65,7 +65,7 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 
 def matching(keys: list[int]) -> MatchFilter:
-    return MatchFilter(("k",), JoinTable([Vector(t.LONG, pa.array(keys))], len(keys), [False]))
+    return MatchFilter(("k",), join_table([Vector(t.LONG, pa.array(keys))]))
 
 
 def read(source: ParquetSource, condition: Expr, runtime_filter: RuntimeFilter) -> set[tuple[int, int, int]]:

@@ -10,7 +10,6 @@ import pytest
 from kquery_spark.expr import Column, Expr
 from kquery_spark.logical import Join, JoinKind, LogicalPlan, Projection
 from kquery_spark.logical.join import JoinKey
-from kquery_spark.physical.joins.join_table import JoinTable
 from kquery_spark.physical.operators import BuildSide, JoinExec
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector
@@ -21,6 +20,7 @@ from tests.physical.harness import (
     c,
     call,
     execute,
+    join_table,
     lit,
     named,
     read,
@@ -171,7 +171,7 @@ def test_existence_marks_each_left_row_once(spark: SparkSession) -> None:
 def test_pairs_of_the_small_engine() -> None:
     build = Vector(t.LONG, pa.array([10, 30, 20, 10]))
     probe = Vector(t.LONG, pa.array([10, 20, 30, 10]))
-    table = JoinTable([build], 4, [False])
+    table = join_table([build])
     pairs = table.matches(*table.counts([probe], 4))
     found = sorted(zip(pairs.probe.tolist(), pairs.build.tolist(), strict=True))
     assert found == [(0, 0), (0, 3), (1, 2), (2, 1), (3, 0), (3, 3)]
@@ -180,7 +180,7 @@ def test_pairs_of_the_small_engine() -> None:
 def test_two_wide_ranges_of_keys_are_not_packed_past_64_bits() -> None:
     far = [i * 2**40 for i in range(20)]
     build = [[*far, 0, 0], [5] + [6] * 19 + [0, 2**61 - 3]]
-    table = JoinTable([Vector(t.LONG, pa.array(k)) for k in build], 22, [False, False])
+    table = join_table([Vector(t.LONG, pa.array(k)) for k in build])
     probe = [Vector(t.LONG, pa.array(far)), Vector(t.LONG, pa.array([5] * 20))]
     pairs = table.matches(*table.counts(probe, 20))
     assert (pairs.probe.tolist(), pairs.build.tolist()) == ([0], [0])
@@ -192,7 +192,7 @@ def test_decimals_past_64_bits_match_no_narrow_one(edges: list[int]) -> None:
     build = Vector(kind, pa.array(edges, t.LONG))
     values = [9 * 10**19, 2**63 - 1, -(2**63), -(10**20), None, 0]
     probe = Vector(kind, pa.array([None if v is None else D(v) for v in values], kind))
-    table = JoinTable([build], len(edges), [False])
+    table = join_table([build])
     pairs = table.matches(*table.counts([probe], len(values)))
     found = {(values[i], edges[j]) for i, j in zip(pairs.probe, pairs.build, strict=True)}
     assert found == {(v, v) for v in edges}

@@ -37,7 +37,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kquery_spark.config.engine import DEFAULT_MAX_MEMORY_BYTES
 from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.hash_index import DirectIndex, HashIndex, empty_slots
 from kquery_spark.physical.grouping.groups import MAX_CARDINALITY
@@ -80,11 +79,7 @@ class JoinTable:
     """
 
     def __init__(
-        self,
-        keys: Sequence[Vector],
-        num_rows: int,
-        null_safe: Sequence[bool],
-        direct_bytes: int = DEFAULT_MAX_MEMORY_BYTES,
+        self, keys: Sequence[Vector], num_rows: int, null_safe: Sequence[bool], direct_bytes: int
     ) -> None:
         self.num_rows = num_rows
         self.ranges: list[tuple[int, int] | None] = []
