@@ -251,10 +251,8 @@ def _matches_of_glob(pattern: str) -> list[str]:
 def _names_in(directory: str) -> list[str]:
     try:
         return os.listdir(directory or ".")
-    except (
-        NotADirectoryError,
-        FileNotFoundError,
-    ):  # the latter: a link without a target, or removed meanwhile
+    except (NotADirectoryError, FileNotFoundError):
+        # A file, a link without a target, or a directory that was removed in the meantime.
         return []
     except OSError as error:
         _raise_unlisted(error)

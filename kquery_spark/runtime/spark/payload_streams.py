@@ -107,9 +107,8 @@ class PayloadStreams:
         if batch is None:
             return False
         for tag, cell in zip(batch.column(0).to_pylist(), batch.column(2), strict=True):
-            payload = (
-                cell.as_buffer()
-            )  # pyarrow copies the value, so the batch is freed while the payload waits
+            # pyarrow copies the value, so the batch can be freed while the payload waits.
+            payload = cell.as_buffer()
             self._waiting[tag].append(payload)
             self._in_memory[tag] += payload.size
         if sum(self._in_memory.values()) > self._max_bytes:
