@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kquery_spark.sources.base import DataFile
-from kquery_spark.sources.lru_cache import LruCache
+from kquery_spark.sources.lru_cache import LruCache, Sized
 from kquery_spark.sources.parquet import open_files
 from kquery_spark.sources.parquet.source import parquet_source
 
@@ -53,7 +53,7 @@ def test_each_footer_of_many_files_is_read_once(tmp_path, monkeypatch):
 
     monkeypatch.setattr(open_files, "OpenFile", Counted)
     # The process's cache may be full of other tests' footers, and would not grow.
-    footers: LruCache[DataFile, open_files.OpenFile] = LruCache(256 << 20)
+    footers: LruCache[DataFile, Sized] = LruCache(256 << 20)
     monkeypatch.setattr(open_files, "_footers", footers)
     for _ in range(2):
         source = parquet_source([str(tmp_path)])
