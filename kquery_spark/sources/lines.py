@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from kquery_spark.cached_property import cached_property
 from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
-from kquery_spark.sources.files import constant, partition_range
+from kquery_spark.sources.partitions import constant, partition_range
 from kquery_spark.sources.text import first_lines, is_compressed
 from kquery_spark.types.batch import Batch
 

@@ -1,23 +1,54 @@
-"""Infers the types of partition columns from directory names, by Spark's rules."""
+"""Partition columns: their values and types from directory names, by Spark's rules, and their place in a table."""
 
 from __future__ import annotations
 
 import decimal
 import re
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
-from kquery_spark.errors import Unsupported
+from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.functions.casts.temporal import parse_date, parse_timestamp
+from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.types import names as t
+from kquery_spark.types.vector import fill
 
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?")
 _WORDS = re.compile(r"[+-]?(?:NaN|Infinity)|\s.*|.*\s|[+-]?0[xX].*", re.DOTALL)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9])?")
 _DATE_LIKE = re.compile(r"[+-]?[0-9]{4,7}-.*|T?[0-9]{1,2}:.*", re.DOTALL)
+
+
+def values_in_path(relative: str, path: str) -> dict[str, str | None]:
+    """Return the strings of the partition values in the directory names of a relative path, by column.
+
+    path: the whole path, for errors. Raises SourceError for directories that Spark rejects.
+    """
+    values: dict[str, str | None] = {}
+    directories = relative.split("/")[:-1]
+    named = [part for part in directories if "=" in part]
+    if named and len(named) < len(directories):
+        raise SourceError(f"{path} is below both partition directories and other directories")
+    for part in named:
+        key, value = part.split("=", 1)
+        if not key or not value:
+            missing = "VALUE" if key else "NAME"
+            raise SourceError(f"[EMPTY_PARTITION_COLUMN_{missing}] {path} is below the directory {part}")
+        if _unescaped(key) in values:
+            raise SourceError(f"[COLUMN_ALREADY_EXISTS] {path} is below two directories for column {key}")
+        values[_unescaped(key)] = None if value == _HIVE_NULL else _unescaped(value)
+    return values
+
+
+def _unescaped(name: str) -> str:
+    """Unescape the name of a partition directory like Spark's ``unescapePathName``: ``%E9`` is the character U+00E9."""
+    return unquote(name, encoding="latin-1")
 
 
 def infer_partitions(
@@ -113,3 +144,35 @@ def partition_value(text: str, dtype: pa.DataType) -> Any:
     if t.is_timestamp(dtype):
         return parse_timestamp(text, dtype.tz)
     return text
+
+
+def with_partitions(columns: Sequence[pa.Field], partitions: Sequence[pa.Field]) -> list[pa.Field]:
+    """Return a table's columns: the columns of its files, then the partition columns.
+
+    A column that is both keeps its position in the files, but has the type and the values of the partition column, as in
+    Spark.
+    """
+    typed = {f.name: f for f in partitions}
+    names = {c.name for c in columns}
+    return [*(typed.get(c.name, c) for c in columns), *(f for f in partitions if f.name not in names)]
+
+
+def partition_range(file: DataFile, partitions: Sequence[str], column: str, rows: int) -> ColumnRange | None:
+    """Return the range of a partition column in a file, which is its only value; None for other columns."""
+    if column not in partitions:
+        return None
+    value = file.partition[list(partitions).index(column)]
+    return ColumnRange(value, value, rows if value is None else 0)
+
+
+def constant(value: Any, dtype: pa.DataType, length: int) -> pa.Array:
+    """Build a column with one value for all rows; a string becomes a dictionary with one entry."""
+    if value is None:
+        return pa.nulls(length, dtype)
+    if dtype == t.STRING:
+        indices = pa.repeat(pa.scalar(0, pa.int32()), length)
+        return pa.DictionaryArray.from_arrays(indices, pa.array([value], t.STRING))
+    storage = pa.int32() if dtype == t.DATE else pa.int64()
+    if pa.types.is_temporal(dtype) and isinstance(value, int):
+        return fill(pa.scalar(value, storage), length).view(dtype)
+    return fill(pa.scalar(value, dtype), length)

@@ -12,10 +12,10 @@ import pytest
 from kquery_spark.errors import SourceError
 from kquery_spark.sources import input_file
 from kquery_spark.sources.csv.source import csv_source
-from kquery_spark.sources.files import list_files
 from kquery_spark.sources.footers import PARQUET_FOOTERS
 from kquery_spark.sources.input_file import InputFile, forget_input, shared_input
 from kquery_spark.sources.json.source import json_source
+from kquery_spark.sources.listing import list_files
 from kquery_spark.sources.orc.source import orc_source
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.source import parquet_source

@@ -12,9 +12,9 @@ import pytest
 
 from kquery_spark import ExecutionContext
 from kquery_spark.errors import KQueryError, SourceError
-from kquery_spark.sources import files
+from kquery_spark.sources import listing
 from kquery_spark.sources.csv.source import csv_source
-from kquery_spark.sources.files import list_files
+from kquery_spark.sources.listing import list_files
 from kquery_spark.sources.parquet.source import parquet_source
 from tests.sources.compare import assert_same
 
@@ -135,7 +135,7 @@ class Container:
 
 def test_remote_globs_match_hidden_directories_but_no_hidden_files(monkeypatch):
     names = ["c/t/_b", "c/t/_b/a.csv", "c/t/_c.csv", "c/t/_SUCCESS", "c/t/k", "c/t/k/a.csv", "c/t/b.csv"]
-    monkeypatch.setattr(files, "filesystem", lambda path: (Container(*names), "c/t/*"))
+    monkeypatch.setattr(listing, "filesystem", lambda path: (Container(*names), "c/t/*"))
     listed, _ = list_files(["abfss://c@a/t/*"])
     assert [file.path for file in listed] == [
         f"abfss://c@a/t/{name}" for name in ("_b/a.csv", "b.csv", "k/a.csv")

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kquery_spark.errors import SourceError
-from kquery_spark.sources import files
+from kquery_spark.sources import listing
 from kquery_spark.sources.parquet.source import parquet_source
 from tests.conftest import SPARK_BEFORE_4_3
 from tests.sources.compare import assert_same, read_all
@@ -182,9 +182,9 @@ def test_a_filesystem_by_uri(tmp_path):
     for i in (1, 2):
         (tmp_path / f"p={i}").mkdir()
         pq.write_table(pa.table({"x": [i * 10]}), tmp_path / f"p={i}" / "f.parquet")
-    found = files._list_remote(f"file://{tmp_path}")
+    found = listing._list_remote(f"file://{tmp_path}")
     assert [relative for _, relative in found] == ["p=1/f.parquet", "p=2/f.parquet"]
-    assert [f.path for f, _ in files._list_remote(f"file://{tmp_path}/p=*/f.parquet")] == [
+    assert [f.path for f, _ in listing._list_remote(f"file://{tmp_path}/p=*/f.parquet")] == [
         f.path for f, _ in found
     ]
     assert parquet_source([f.path for f, _ in found]).row_count() == 2

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.sources.files import list_files
+from kquery_spark.sources.listing import list_files
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.stored_chunks import StoredChunks
 from kquery_spark.sources.prefetch.read_counts import read_counts

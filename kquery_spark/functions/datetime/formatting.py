@@ -23,7 +23,7 @@ from kquery_spark.functions.datetime.calendar_names import (
     MONTHS_SHORT,
 )
 from kquery_spark.functions.datetime.date_fields import coerce_stamp, is_stamp, local
-from kquery_spark.functions.datetime.parsing import split_pattern
+from kquery_spark.functions.datetime.patterns import split_pattern
 from kquery_spark.functions.registry import (
     COLUMN,
     CallContext,

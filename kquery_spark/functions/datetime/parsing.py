@@ -10,9 +10,8 @@ A pattern such as ``yyyy-MM-dd HH:mm`` is split into fields and literals. There 
 from __future__ import annotations
 
 import functools
-import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,7 +23,12 @@ from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.casts.temporal import day_number, packed
 from kquery_spark.functions.core.distinct import per_distinct
-from kquery_spark.functions.datetime.calendar_names import HALVES_OF_DAY, MONTHS, MONTHS_SHORT
+from kquery_spark.functions.datetime.patterns import (
+    FIELD_NAMES,
+    FIELD_WIDTHS,
+    fields_and_literals,
+    fixed_width,
+)
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
@@ -42,19 +46,9 @@ from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS, SECOND_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-# The widths of fields; 0 for fields that have one or two digits, or a name of any length.
-_WIDTHS = {
-    **dict.fromkeys(("yy", "MM", "dd", "HH", "hh", "mm", "ss", "a"), 2),
-    **dict.fromkeys(("M", "d", "H", "h", "m", "s", "MMMM"), 0),
-    "yyyy": 4,
-    "MMM": 3,
-}
-_NAMES = {"MMM": MONTHS_SHORT, "MMMM": MONTHS, "a": HALVES_OF_DAY}
 _FIRST_NAME = {"M": 1, "a": 0}
-_PIECE = re.compile(r"'([^']+)'|([A-Za-z])\2*|([^A-Za-z'\[\]#{}]+)")
 _DEFAULTS = {"y": 1970, "M": 1, "d": 1, "H": 0, "m": 0, "s": 0, "S": 0}
 _MAX_VALUES = {"M": 12, "d": 31, "H": 23, "m": 59, "s": 59}
-_MAX_FRACTION_DIGITS = 9
 _FIRST_SHORT_YEAR = 2000
 _NAME_BYTES = 4  # short names are compared as integers of this size
 _FOLDED_LETTERS = frozenset("\u017f\u212a\u0131\u0130")  # equal to s, k and i when Java ignores case
@@ -64,68 +58,18 @@ _Hour = TypeVar("_Hour", int, Int64s)
 
 
 @functools.lru_cache(256)
-def _pieces(pattern: str) -> tuple[tuple[str, str], ...]:
-    """Split a pattern into pairs (field, "") and ("", literal); raises Unsupported for other patterns."""
-    pieces = split_pattern(pattern, _is_known)
-    if not _is_unambiguous(pieces):
-        raise Unsupported(f"the date format {pattern!r} is not supported")
-    return tuple(pieces)
-
-
-def split_pattern(pattern: str, is_known: Callable[[re.Match[str]], bool]) -> list[tuple[str, str]]:
-    """Split a date pattern into pairs (field, "") and ("", literal); raises Unsupported for unknown pieces.
-
-    is_known: takes the match of a field or literal, and returns whether the caller supports it.
-    """
-    pieces: list[tuple[str, str]] = []
-    at = 0
-    while at < len(pattern):
-        match = _PIECE.match(pattern, at)
-        if match is None or not is_known(match):
-            raise Unsupported(f"the date format {pattern!r} is not supported")
-        pieces.append((match[0] if match[2] else "", match[1] or match[3] or ""))
-        at = match.end()
-    return pieces
-
-
-def _is_unambiguous(pieces: Sequence[tuple[str, str]]) -> bool:
-    """Return whether the pattern has a year, no field twice, no two hour fields, and no digit that two fields could take."""
-    fields = [field[0] for field, _ in pieces if field]
-    if len(set(fields)) < len(fields) or "y" not in fields:
-        return False
-    if ("h" in fields) != ("a" in fields) or {"h", "H"} <= set(fields):
-        return False
-    return not any(_share_digits(before, after) for (before, _), (after, _) in itertools.pairwise(pieces))
-
-
-def _is_known(piece: re.Match[str]) -> bool:
-    """Return whether a piece of a pattern is a known field, or a short literal of ASCII characters."""
-    text, is_field = piece[0], bool(piece[2])
-    if is_field and text not in _WIDTHS and set(text) != {"S"}:
-        return False
-    return text.isascii() and len(text) <= _MAX_FRACTION_DIGITS
-
-
-def _share_digits(before: str, after: str) -> bool:
-    """Return whether two neighbors are number fields between which Java divides digits by special rules."""
-    if not (before and after) or before in _NAMES or after in _NAMES:
-        return False
-    return before[0] == "S" or after[0] in "yS" or not (_WIDTHS[before] and _WIDTHS[after])
-
-
-@functools.lru_cache(256)
 def _expression(pattern: str) -> re.Pattern[str]:
     """Return a regular expression for the strings that Java's formatter accepts, except for years with a sign."""
     parts = []
-    for field, literal in _pieces(pattern):
+    for field, literal in fields_and_literals(pattern):
         if not field:
             parts.append(re.escape(literal))
-        elif field in _NAMES:
-            parts.append(f"(?P<{field[0]}>{'|'.join(_NAMES[field])})")
+        elif field in FIELD_NAMES:
+            parts.append(f"(?P<{field[0]}>{'|'.join(FIELD_NAMES[field])})")
         elif field[0] == "S":
             parts.append(f"(?P<S>[0-9]{{1,{len(field)}}})")
         else:
-            width = _WIDTHS[field]
+            width = FIELD_WIDTHS[field]
             parts.append(f"(?P<{field[0]}>[0-9]{f'{{{width}}}' if width else '{1,19}'})")
     return re.compile("".join(parts), re.IGNORECASE | re.ASCII)
 
@@ -134,12 +78,12 @@ def _expression(pattern: str) -> re.Pattern[str]:
 def _signed_year_expression(pattern: str) -> re.Pattern[str] | None:
     """Return a regular expression for strings whose year has a sign, which Java may accept; None for two-digit years."""
     before = []
-    for field, literal in _pieces(pattern):
+    for field, literal in fields_and_literals(pattern):
         if field == "yy":
             return None
         if field == "yyyy":
             break
-        before.append("[A-Za-z]+" if field in _NAMES else "[0-9]+" if field else re.escape(literal))
+        before.append("[A-Za-z]+" if field in FIELD_NAMES else "[0-9]+" if field else re.escape(literal))
     return re.compile("".join(before) + r"[+-][0-9]{4}", re.IGNORECASE | re.ASCII)
 
 
@@ -157,7 +101,7 @@ def _parse_string(text: str, pattern: str) -> int | None:
     fraction = int(str(groups.pop("S")).ljust(6, "0")[:6])
     values = {
         field[0]: _field_value(field, groups[field[0]])
-        for field, _ in _pieces(pattern)
+        for field, _ in fields_and_literals(pattern)
         if field and field[0] != "S"
     }
     fields = _with_hour_of_day({**_DEFAULTS, **values})
@@ -175,8 +119,8 @@ def _parse_string(text: str, pattern: str) -> int | None:
 
 def _field_value(field: str, text: str) -> int:
     """Return the value of a field, given its characters."""
-    if field in _NAMES:
-        return _FIRST_NAME[field[0]] + [name.lower() for name in _NAMES[field]].index(text.lower())
+    if field in FIELD_NAMES:
+        return _FIRST_NAME[field[0]] + [name.lower() for name in FIELD_NAMES[field]].index(text.lower())
     return int(text) + (_FIRST_SHORT_YEAR if field == "yy" else 0)
 
 
@@ -194,11 +138,6 @@ def _hour_of_day(hour: _Hour, half: _Hour) -> _Hour:
     return hour % 12 + 12 * half
 
 
-def check_pattern(pattern: str) -> None:
-    """Raise Unsupported if the engine cannot parse strings by a pattern."""
-    _pieces(pattern)
-
-
 def wall_clock(strings: pa.Array, pattern: str) -> tuple[Int64s, Any]:
     """Parse strings to wall-clock microseconds; return them with the mask of NULLs, which includes malformed strings."""
     return _parse_strings(strings, pattern, CallContext(t.LONG, EvalMode.LEGACY, "UTC", len(strings)))
@@ -213,16 +152,16 @@ def _parse_strings(strings: pa.Array, pattern: str, context: CallContext) -> tup
             raise ExecutionError("CANNOT_PARSE_TIMESTAMP", f"Text '{text}' could not be parsed.")
         return micros
 
-    fixed_width = _parse_fixed_width(strings, pattern)
-    if fixed_width is not None:
-        return fixed_width
+    parsed = _parse_fixed_width(strings, pattern)
+    if parsed is not None:
+        return parsed
     inner = CallContext(t.LONG, context.mode, context.tz, len(strings))
     return zones.ints(per_distinct(evaluate, [Vector(t.STRING, strings)], inner))
 
 
 def _parse_fixed_width(strings: pa.Array, pattern: str) -> tuple[Int64s, Any] | None:
     """Parse all rows at once; None unless each one has the width of the pattern and is certainly valid."""
-    width = _fixed_width(pattern)
+    width = fixed_width(pattern)
     if width is None or not len(strings):
         return None
     sizes = pc.min_max(pc.binary_length(strings)).as_py()
@@ -243,21 +182,15 @@ def _parse_fixed_width(strings: pa.Array, pattern: str) -> tuple[Int64s, Any] | 
     return spread, mask
 
 
-def _fixed_width(pattern: str) -> int | None:
-    """Return the number of bytes of the strings that a pattern describes; None if it varies."""
-    widths = [_WIDTHS.get(field, 0) if field else len(literal) for field, literal in _pieces(pattern)]
-    return sum(widths) if all(widths) else None
-
-
 def _field_values(raw: npt.NDArray[np.uint8], pattern: str) -> dict[str, Int64s] | None:
     """Return the values of all fields, one per row; None if a row does not match the pattern."""
     values = {k: np.full(len(raw), v) for k, v in _DEFAULTS.items()}
     at = 0
-    for field, literal in _pieces(pattern):
-        size = _WIDTHS[field] if field else len(literal)
+    for field, literal in fields_and_literals(pattern):
+        size = FIELD_WIDTHS[field] if field else len(literal)
         cells = raw[:, at : at + size]
         if field:
-            numbers = _name_numbers(cells, field) if field in _NAMES else _digits(cells)
+            numbers = _name_numbers(cells, field) if field in FIELD_NAMES else _digits(cells)
             if numbers is None:
                 return None
             values[field[0]] = numbers + (_FIRST_SHORT_YEAR if field == "yy" else 0)
@@ -283,7 +216,7 @@ def _digits(cells: npt.NDArray[np.uint8]) -> Int64s | None:
 def _name_numbers(cells: npt.NDArray[np.uint8], field: str) -> Int64s | None:
     """Return the numbers of short names (month or AM/PM) in any case; None if there are other strings."""
     size = cells.shape[1]
-    names = np.frombuffer("".join(_NAMES[field]).encode(), np.uint8).reshape(-1, size)
+    names = np.frombuffer("".join(FIELD_NAMES[field]).encode(), np.uint8).reshape(-1, size)
     if (cells < ord("A")).any():
         return None
     known, actual = _as_integers(names), _as_integers(cells)
@@ -351,7 +284,7 @@ def _check_pattern_argument(values: Sequence[object]) -> None:
     if values[1] is COLUMN:
         raise Unsupported("the date format must be a literal")
     if isinstance(values[1], str):
-        _pieces(values[1])
+        fields_and_literals(values[1])
 
 
 def _check_format(values: Sequence[object]) -> None:

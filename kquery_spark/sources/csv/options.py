@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kquery_spark.errors import ConfigError, Unsupported
-from kquery_spark.functions.datetime.parsing import check_pattern
+from kquery_spark.functions.datetime.patterns import check_pattern
 from kquery_spark.kernels.zones import fixed_offset
 from kquery_spark.types import names as t
 

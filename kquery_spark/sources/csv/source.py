@@ -20,8 +20,9 @@ from kquery_spark.sources.csv.infer import ColumnType, safe_names
 from kquery_spark.sources.csv.options import CsvOptions, csv_options
 from kquery_spark.sources.csv.tokens import LineTokenizer
 from kquery_spark.sources.csv.values import check_type, converted
-from kquery_spark.sources.files import naming_file, partitioned_files
+from kquery_spark.sources.files import naming_file
 from kquery_spark.sources.lines import LineSource
+from kquery_spark.sources.listing import partitioned_files
 from kquery_spark.sources.text import check_codec, first_lines, line_blocks
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch

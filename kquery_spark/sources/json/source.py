@@ -11,12 +11,13 @@ from typing_extensions import override
 
 from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsupported
 from kquery_spark.sources.base import DataFile, Split
-from kquery_spark.sources.files import naming_file, partitioned_files
+from kquery_spark.sources.files import naming_file
 from kquery_spark.sources.json.blocks import BadRecord, LineError, read_rows
 from kquery_spark.sources.json.infer import block_type, columns_of, has_duplicate_fields, merged
 from kquery_spark.sources.json.options import JsonOptions, json_options
 from kquery_spark.sources.json.values import check_type
 from kquery_spark.sources.lines import LineSource
+from kquery_spark.sources.listing import partitioned_files
 from kquery_spark.sources.text import check_codec, line_blocks
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import from_arrow

@@ -17,20 +17,14 @@ from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.kernels import zones
 from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
 from kquery_spark.sources.bucketing import Bucketing
-from kquery_spark.sources.files import (
-    check_no_case_difference,
-    constant,
-    local_path,
-    naming_file,
-    partition_range,
-    partitioned_files,
-    with_partitions,
-)
+from kquery_spark.sources.files import check_no_case_difference, local_path, naming_file
 from kquery_spark.sources.footers import map_files
 from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY, REBASE_END_MICROS, gregorian_days
+from kquery_spark.sources.listing import partitioned_files
 from kquery_spark.sources.orc.features import UNNAMED
 from kquery_spark.sources.orc.file import OrcContent, open_orc, orc_content, remote_orc
 from kquery_spark.sources.orc.footer import OrcCalendar
+from kquery_spark.sources.partitions import constant, partition_range, with_partitions
 from kquery_spark.sources.prefetch.fetching import Release, nothing_to_release
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch

@@ -34,15 +34,8 @@ from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.base import ColumnRange, DataFile, PageStatistics, Source, Split
 from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.dictionary_column import DictionaryColumn
-from kquery_spark.sources.files import (
-    check_no_case_difference,
-    constant,
-    local_path,
-    naming_file,
-    partition_range,
-    partitioned_files,
-    with_partitions,
-)
+from kquery_spark.sources.files import check_no_case_difference, local_path, naming_file
+from kquery_spark.sources.listing import partitioned_files
 from kquery_spark.sources.parquet.calendar import CORRECTED_ALL, RebaseSettings
 from kquery_spark.sources.parquet.column_checks import check_storage, check_type, spark_field
 from kquery_spark.sources.parquet.column_types import (
@@ -56,6 +49,7 @@ from kquery_spark.sources.parquet.variants import (
     shredded_parts,
     variant_column,
 )
+from kquery_spark.sources.partitions import constant, partition_range, with_partitions
 from kquery_spark.sources.prefetch.fetching import Release, nothing_to_release
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, one_array, pick
