@@ -33,12 +33,18 @@ DECLINED = [
 ]
 
 
+def written(spark: Any, directory: Path, file_format: str) -> str:
+    """Write files of one row to a directory, and return its path."""
+    frame = spark.sql("SELECT 1 AS a, '2020-01-01' AS s")
+    frame.write.format(file_format).option("header", True).save(str(directory))
+    return str(directory)
+
+
 @pytest.mark.parametrize(("file_format", "name", "value"), DECLINED)
 def test_other_values_are_declined(
     spark: Any, tmp_path: Path, file_format: str, name: str, value: str
 ) -> None:
-    files = str(tmp_path / "files")
-    spark.sql("SELECT 1 AS a, '2020-01-01' AS s").write.format(file_format).option("header", True).save(files)
+    files = written(spark, tmp_path / "files", file_format)
     before = kq.ExecutionContext(spark)
     getattr(before, f"register_{file_format}")("t", files)
     with settings(spark, {name: value}):
@@ -55,8 +61,7 @@ def test_other_values_are_declined(
 def test_settings_that_change_after_registration_are_declined(
     spark: Any, tmp_path: Path, file_format: str, name: str, value: str
 ) -> None:
-    files = str(tmp_path / "files")
-    spark.sql("SELECT 1 AS a").write.format(file_format).option("header", True).save(files)
+    files = written(spark, tmp_path / "files", file_format)
     context = kq.ExecutionContext(spark)
     getattr(context, f"register_{file_format}")("t", files)
     query = context.table("t")
