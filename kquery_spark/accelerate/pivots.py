@@ -30,18 +30,22 @@ def crosstab(frame: DataFrame, first: str, second: str, fallback: Fallback, when
     The result has the plan that Spark's ``StatFunctions.crossTabulate`` builds. None if Spark has to run ``crosstab``: if it
     has to find the values of ``second`` (see ``pivot_values``), or if it rejects a column and has to raise its own error.
     """
-    names = F.when(F.isnull(F.col(first)), "null").otherwise(F.col(first).cast("string"))
-    # Spark removes backticks, which would end a quoted name of a new column.
-    unquoted = F.regexp_replace(F.col(second).cast("string"), "`", "")
-    values = F.when(F.isnull(F.col(second)), "null").otherwise(unquoted)
     try:
-        frame.select(names)
+        names = F.when(F.isnull(F.col(first)), "null").otherwise(F.col(first).cast("string"))
+        # Spark removes backticks, which would end a quoted name of a new column.
+        unquoted = F.regexp_replace(F.col(second).cast("string"), "`", "")
+        values = F.when(F.isnull(F.col(second)), "null").otherwise(unquoted)
+        frame.select(names)  # raises an error before the query of the values runs
     except SPARK_ERRORS:
         return None
     found = pivot_values(frame, values, fallback, when)
     if found is None:
         return None
-    return zeros_for_nulls(pivot_by(frame.groupBy(names.alias(f"{first}_{second}")), values, found).count())
+    try:
+        grouped = frame.groupBy(names.alias(f"{first}_{second}"))
+        return zeros_for_nulls(pivot_by(grouped, values, found).count())
+    except SPARK_ERRORS:
+        return None
 
 
 def pivot_values(frame: DataFrame, column: str | Column, fallback: Fallback, when: When) -> list[Any] | None:

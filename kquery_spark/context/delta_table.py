@@ -45,12 +45,12 @@ def delta_source(
     version: int | None,
     time_zone: str,
     options: Mapping[str, Any] | None,
-    session: SessionForFiles | None = None,
+    session: SessionForFiles | None,
 ) -> Source:
     """Return a source of the rows of a version of a table (default: the latest); raises SourceError if it cannot be read.
 
-    options: the storage options of ``register_parquet``, which deltalake also uses. session: the Spark session that the
-    result must agree with; Delta reads the files with Spark's Parquet reader.
+    options: the storage options of ``register_parquet``, which deltalake also uses. session: that of the context, or
+    None. It matters because Delta reads the files with Spark's Parquet reader.
     """
     table = _opened(path, version, options)
     with as_source_errors(f"the Delta table {path} cannot be read"):
@@ -90,7 +90,7 @@ def _source_of(path: str, table: Any, time_zone: str, session: SessionForFiles |
     except Unsupported as error:
         raise SourceError(f"{path} cannot be read: {error.reason}") from None
     parquet = ParquetSource(files, stored_schema, partitions)
-    source: Source = parquet if session is None else follow_session(parquet, *session)
+    source: Source = parquet if session is None else follow_session(parquet, session)
     deleted = _deleted(path, table, files) if "deletionVectors" in features else ()
     if any(deleted):
         source = LiveRows(source, deleted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from zoneinfo import available_timezones
@@ -40,6 +41,7 @@ from kquery_spark.runtime.executor import Executor
 from kquery_spark.runtime.local import LocalExecutor, ReadAheadBudget, Stop
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_format import Format, PathsRead, SessionForFiles
+from kquery_spark.sources.files import check_distinct_names
 from kquery_spark.sources.formats import format_named
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.object_stores.connections import bucket_of
@@ -231,8 +233,9 @@ class ExecutionContext:
         """Return the resolved query of a Substrait plan. reads_files: whether the plan may read files by their paths."""
         from kquery_spark.frontends.substrait.reader import read_plan
 
+        open_parquet = partial(self._open_files, PARQUET) if reads_files else None
         with self.checked_analysis():
-            return read_plan(plan, self._catalog(), self._facts, self._open_parquet if reads_files else None)
+            return read_plan(plan, self._catalog(), self._facts, open_parquet)
 
     def checked_analysis(self) -> AbstractContextManager[None]:
         """Return a context manager for analysis; on Spark, it declines constants that the session evaluates differently."""
@@ -328,33 +331,32 @@ class ExecutionContext:
         schema: pa.Schema | str | None = None,
         options: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        facts, paths, file_format = self._facts, path_list(path), format_named(format_name)
-        connect_paths(paths, storage_options, self._spark)
-        with self._session_for_files(file_format) as session:
-            source = file_format.open_paths(
-                self._paths_read(paths, session, arrow_schema(schema, facts.time_zone), options)
-            )
-            folded = [facts.fold(column) for column in source.schema.names]
-            if len(set(folded)) < len(folded):
-                raise Unsupported("columns whose names are equal or differ only in case are not supported")
-            self.register_source(name, source)
+        time_zone = self._facts.time_zone
+        source = self._open_files(
+            format_named(format_name),
+            path_list(path),
+            storage_options,
+            arrow_schema(schema, time_zone),
+            options,
+        )
+        self.register_source(name, source)
 
-    def _open_parquet(self, paths: Sequence[str]) -> Source:
-        """Open Parquet files that a Substrait plan reads."""
-        connect_paths(paths, None, self._spark)
-        with self._session_for_files(PARQUET) as session:
-            return PARQUET.open_paths(self._paths_read(paths, session))
-
-    def _paths_read(
+    def _open_files(
         self,
+        file_format: Format,
         paths: Sequence[str],
-        session: SessionForFiles | None,
+        storage_options: Mapping[str, Any] | None = None,
         schema: pa.Schema | None = None,
         options: Mapping[str, Any] = MappingProxyType({}),
-    ) -> PathsRead:
+    ) -> Source:
+        """Open files by their paths; in a context on Spark, they follow the session's settings."""
+        connect_paths(paths, storage_options, self._spark)
         facts = self._facts
-        read = PathsRead(paths, schema, facts.time_zone, facts.case_sensitive, options)
-        return read if session is None else replace(read, settings=session[0], zones=session[1])
+        with self._session_for_files(file_format) as session:
+            read = PathsRead(paths, schema, facts.time_zone, facts.case_sensitive, options, session)
+            source = file_format.open_paths(read)
+            check_distinct_names(source.schema.names, facts.case_sensitive)
+            return source
 
     @contextmanager
     def _session_for_files(
@@ -370,7 +372,7 @@ class ExecutionContext:
         from kquery_spark.context.on_spark import files_session
 
         settings, zones = files_session(self._spark, file_format, self._file_settings, are_paths)
-        yield settings, zones
+        yield SessionForFiles(settings, zones)
         self._file_settings = settings.for_files
 
     def _session(self, text: str) -> ContextSession:

@@ -127,9 +127,14 @@ def _check_context(spark: SparkSession, analyzed: Analyzed, facts: SessionFacts,
 
 
 def _check_file_settings(settings: SessionSettings, files: FileSettings) -> None:
-    """Raise Unsupported if a setting for files has changed since the context registered its first files."""
+    """Raise Unsupported if a setting for files has changed since the context opened its first files.
+
+    files: the settings at that time; None if the context has not opened any files.
+    """
+    if files is None:
+        return
     for name, value in settings.for_files.items():
-        if files is not None and files[name] != value:
+        if files[name] != value:
             raise Unsupported(f"{name} changed after files were registered; create a new ExecutionContext")
 
 
@@ -144,8 +149,8 @@ def files_session(
 ) -> tuple[SessionSettings, HybridZones]:
     """Return the settings and the time zones with which the session reads files of a format.
 
-    are_paths: as in ``check_files``. Raises Unsupported if the engine does not support one of the settings, or if they
-    differ from ``files``, those of the context's first files.
+    files, are_paths: as in ``_check_file_settings`` and ``check_files``. Raises Unsupported if the engine does not support
+    one of the settings, or if one has changed since the context opened its first files.
     """
     bridge = get_bridge(spark)
     settings = session_settings(bridge.conf, bridge.jvm)

@@ -53,12 +53,11 @@ def checked_constants(settings: Callable[[], SessionSettings]) -> Iterator[None]
             _check_calls(settings(), constants)
 
 
-def check_files(
-    bridge: Bridge, settings: SessionSettings, file_format: Format, are_paths: bool = True
-) -> None:
+def check_files(bridge: Bridge, settings: SessionSettings, file_format: Format, are_paths: bool) -> None:
     """Raise Unsupported if Spark's session reads files of a format differently than a context does.
 
-    are_paths: False for the files of a table format, which describes their columns.
+    are_paths: whether the files are read by path, so that their columns come from the files and directories. False for a
+    table format, whose metadata describe the columns.
     """
     unexpected = settings.unexpected(*file_format.settings.prefixes)
     if are_paths:

@@ -9,7 +9,6 @@ from kquery_spark.expr.nodes import Call, Cast, Expr, Literal
 from kquery_spark.expr.traverse import walk
 from kquery_spark.expr.user_calls import UserCall
 from kquery_spark.functions import casts
-from kquery_spark.functions.evaluation import EvalMode
 from kquery_spark.functions.sql_form import Logic
 
 #: Up to this number of terms, a conjunction is a left-deep chain; larger ones are balanced trees.
@@ -27,9 +26,7 @@ def _node_raises(expr: Expr) -> bool:
         if expr.mode not in entry.raises:
             return False
         is_safe = entry.safe_for
-        if expr.mode is not EvalMode.ANSI and entry.safe_outside_ansi is not None:
-            is_safe = entry.safe_outside_ansi
-        return is_safe is None or not is_safe([a.dtype for a in expr.args], expr.literals)
+        return is_safe is None or not is_safe([a.dtype for a in expr.args], expr.literals, expr.mode)
     if isinstance(expr, HigherOrder):
         return expr.mode in expr.entry.raises or can_raise(expr.body)
     if isinstance(expr, Cast):

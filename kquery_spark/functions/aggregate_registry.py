@@ -108,7 +108,7 @@ _CATALYST: dict[str, str] = {}
 def register_aggregate(*entries: AggregateFunction) -> None:
     """Add entries; names are unique."""
     for entry in entries:
-        register_calls(entry.name, entry.aliases, entry.calls, ())
+        register_calls(entry.name, entry.aliases, entry.calls)
         _NAMES.update(dict.fromkeys((entry.name, *entry.aliases), entry.name))
         _CATALYST.update(dict.fromkeys(entry.catalyst, entry.name))
         _AGGREGATES[entry.name] = entry

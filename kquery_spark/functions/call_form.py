@@ -50,7 +50,7 @@ _DISTINCT: dict[str, str] = {}
 _TRIMS: dict[str, str] = {}
 
 
-def register_calls(name: str, aliases: tuple[str, ...], calls: CallForm, alias_calls: Spellings) -> None:
+def register_calls(name: str, aliases: tuple[str, ...], calls: CallForm, alias_calls: Spellings = ()) -> None:
     """Add the names of an entry; names are unique among functions of all kinds."""
     spelled = dict(alias_calls)
     for spelling in (name, *aliases):

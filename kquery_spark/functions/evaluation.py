@@ -47,6 +47,8 @@ COLUMN: Final = object()
 Kernel = Callable[[Sequence[Vector], CallContext], Data]
 ArgumentTest = Callable[[Sequence[pa.DataType], Sequence[object]], bool]
 """Takes argument types and literal values (COLUMN for other arguments)."""
+SafetyTest = Callable[[Sequence[pa.DataType], Sequence[object], EvalMode], bool]
+"""Takes argument types, literal values (COLUMN for other arguments), and the evaluation mode."""
 
 ANSI_RAISES = frozenset({EvalMode.ANSI})
 ALWAYS_RAISES = frozenset(EvalMode)
@@ -59,8 +61,7 @@ class Evaluation:
     encoded: True if the kernel handles narrow decimals and dictionaries itself; otherwise it receives plain data.
     check_values: raises Unsupported for literal arguments that the kernel does not support (COLUMN stands for others).
     raises: the modes in which a row can raise an error. The call must not see rows that a branch or AND excludes.
-    safe_for: returns True if no row of a call with these arguments can raise an error. safe_outside_ansi: replaces
-    ``safe_for`` in the modes other than ANSI, if set.
+    safe_for: returns True if no row of a call with these arguments can raise an error in a mode of ``raises``.
     evaluates: argument positions in the order in which Spark evaluates them until one is NULL. Empty: from left to right if
     any NULL argument makes the result NULL, otherwise all arguments. stops_at_zero: outside of ANSI mode, a zero also ends
     the evaluation.
@@ -73,8 +74,7 @@ class Evaluation:
     encoded: bool = False
     check_values: Callable[[Sequence[object]], None] | None = None
     raises: frozenset[EvalMode] = frozenset()
-    safe_for: ArgumentTest | None = None
-    safe_outside_ansi: ArgumentTest | None = None
+    safe_for: SafetyTest | None = None
     evaluates: tuple[int, ...] = ()
     stops_at_zero: bool = False
     lazy: bool = False

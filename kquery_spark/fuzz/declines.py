@@ -25,7 +25,9 @@ def declined_columns(spark: SparkSession, plan: Any) -> dict[int, str]:
     settings = session_settings(bridge.conf, bridge.jvm)
     facts = Facts(bridge.jvm, plan)
     root = facts.parse()
-    relations = RelationReader(facts, bridge.jvm, settings.time_zone, bridge.hadoop_configuration)
+    relations = RelationReader(
+        facts, bridge.jvm, settings.time_zone, bridge.hadoop_configuration, bridge.zones
+    )
     context = Context(facts, relations, settings, NodeMap(), RequiredColumns.collect(root))
     columns = context.subtree(root.children[0]).columns
     reasons = {}

@@ -112,7 +112,7 @@ class LogicalPlan:
 
         For ``#b`` above ``Projection: #a AS b``, it returns the projection's child and ``#a``. It returns None if the node
         computes a column that the expression reads, or if the expression reads columns of several inputs. The default is
-        None for nodes that do not carry the columns of their inputs (``carries_columns``).
+        None unless ``carries_columns`` is set; a node that prunes its input but passes columns through overrides this.
         """
         if not self.carries_columns:
             return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kquery_spark.sources.features import Feature
 from kquery_spark.sources.file_features import FILLED_WITHOUT_VECTORS, UNKNOWN_OPTION
@@ -109,8 +109,11 @@ class Zones(Protocol):
         """The rebase rules of a zone by name; None if Spark cannot rebase in it."""
 
 
-SessionForFiles = tuple[ReadSettings, Zones]
-"""The settings and the time zones of a Spark session."""
+class SessionForFiles(NamedTuple):
+    """The settings and the time zones with which a Spark session reads files."""
+
+    settings: ReadSettings
+    zones: Zones
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ class PathsRead:
     """A request to read files under paths without Spark's catalog.
 
     schema, options: for formats whose files do not describe their columns; without a schema, types are inferred.
-    settings, zones: those of the Spark session that the result must agree with; None without a session.
+    session: the Spark session that the result must agree with, or None.
     """
 
     paths: Sequence[str]
@@ -126,8 +129,12 @@ class PathsRead:
     time_zone: str
     case_sensitive: bool
     options: Mapping[str, object] = field(default_factory=dict)
-    settings: ReadSettings | None = None
-    zones: Zones | None = None
+    session: SessionForFiles | None = None
+
+    @property
+    def settings(self) -> ReadSettings | None:
+        """The settings of the session, if there is one."""
+        return None if self.session is None else self.session.settings
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from urllib.parse import unquote, urlparse
 
@@ -132,6 +132,12 @@ def changed_error(path: str) -> SourceError:
 def is_changed(file: DataFile, status: os.stat_result) -> bool:
     """Return whether a local file has another size or time than when the query was planned."""
     return status.st_size != file.size or status.st_mtime_ns // 1_000_000 != file.modified_ms
+
+
+def check_distinct_names(names: Sequence[str], case_sensitive: bool) -> None:
+    """Raise Unsupported if files that are read by path have two columns with the same name for the session."""
+    if len({name if case_sensitive else name.lower() for name in names}) < len(names):
+        raise Unsupported("columns whose names are equal or differ only in case are not supported")
 
 
 def check_no_case_difference(column: str, names: Collection[str], path: str) -> None:

@@ -200,6 +200,7 @@ def _list_remote(path: str) -> list[tuple[DataFile, str]]:
 
 
 def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:
+    """Return the files and directories that a path or glob matches, except hidden files. A path to one is an error."""
     wildcard = _WILDCARD.search(inner)
     if wildcard is None:
         info = fs.get_file_info(inner)
@@ -210,7 +211,9 @@ def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:
     patterns = _expand_glob(inner)  # raises SourceError for some globs, so it comes before the requests
     fixed = inner[: wildcard.start()].rpartition("/")[0]
     infos = fs.get_file_info(pafs.FileSelector(fixed or "/", recursive=True))
-    directories = _directories_of(infos)
+    directories = _directories_of(
+        infos
+    )  # including those that Arrow reports as empty files, see _remote_files
     matches = [
         info
         for info in infos

@@ -16,7 +16,7 @@ from kquery_spark.physical.hashing import bucket_ids, partition_ids, partition_o
 from kquery_spark.physical.key_ranges import range_ids
 from kquery_spark.physical.operators import Partitioning
 from kquery_spark.stages.compact import compact, restore
-from kquery_spark.types.batch import Batch, coalesced, concat, cut, decode_large_dictionaries
+from kquery_spark.types.batch import Batch, coalesced, concat, cut, run_in_parts
 from kquery_spark.types.sizes import check_string_bytes
 from kquery_spark.types.vector import Vector, decode
 
@@ -28,7 +28,7 @@ def encode(batch: Batch) -> pa.Buffer:
 
     The metadata of the schema has the number of rows, which batches without columns need.
     """
-    columns = [compact(c) for c in decode_large_dictionaries(batch).columns]
+    columns = [compact(_encodable(c)) for c in batch.columns]
     fields = [pa.field(str(i), c.data.type, metadata=c.encoding) for i, c in enumerate(columns)]
     schema = pa.schema(fields, {b"rows": str(batch.num_rows).encode()})
     sink = pa.BufferOutputStream()
@@ -44,6 +44,12 @@ def encode(batch: Batch) -> pa.Buffer:
         with pa.ipc.new_stream(sink, strings.schema) as writer:
             writer.write_batch(strings)
     return sink.getvalue()
+
+
+def _encodable(column: pa.Array) -> pa.Array:
+    """Decode a column whose dictionary has more entries than the batch has rows, and would take more bytes than these."""
+    is_large = pa.types.is_dictionary(column.type) and len(column.dictionary) > len(column)
+    return decode(column) if is_large else column
 
 
 def one_cell(content: pa.Buffer) -> pa.Array:
@@ -111,8 +117,14 @@ def _divide_large(batches: Iterable[Batch]) -> Iterator[Batch]:
         if batch.nbytes <= _MAX_BATCH_BYTES or batch.num_rows < 2:
             yield batch
         else:
-            plain = _decode_dictionaries(batch, _MAX_BATCH_BYTES)
-            yield from _divide_large(cut(plain, (plain.num_rows + 1) // 2))
+            for plain in _decoded(batch, _MAX_BATCH_BYTES):
+                yield from _divide_large(cut(plain, (plain.num_rows + 1) // 2))
+
+
+def _decoded(batch: Batch, piece_bytes: int) -> Iterator[Batch]:
+    """Yield the batch with large dictionaries decoded, in parts if the decoded strings exceed Arrow's 32-bit offsets."""
+    parts = run_in_parts(lambda part: _decode_dictionaries(part, piece_bytes), batch, repeatable=True)
+    return (plain for _, plain in parts)
 
 
 def _target_ids(keys: Sequence[Vector], rows: int, where: Partitioning) -> np.ndarray:
@@ -144,16 +156,16 @@ def result_pieces(batches: Iterable[Batch], nbytes: int) -> Iterator[Batch]:
 
     def pieces() -> Iterator[Batch]:
         for batch in batches:
-            plain = _decode_dictionaries(batch, nbytes)
-            yield from cut(plain, max(1, -(-plain.num_rows * nbytes // max(plain.nbytes, 1))))
+            for plain in _decoded(batch, nbytes):
+                yield from cut(plain, max(1, -(-plain.num_rows * nbytes // max(plain.nbytes, 1))))
 
     return coalesced(_divide_large(pieces()), nbytes=nbytes)
 
 
 def _decode_dictionaries(batch: Batch, piece_bytes: int) -> Batch:
-    """Decode the columns with large dictionaries, so that those of all columns take at most half of ``piece_bytes``.
+    """Decode the columns with large dictionaries, so that the other dictionaries take at most half of ``piece_bytes``.
 
-    Each piece of the batch contains the whole dictionaries, so dividing the batch does not make them smaller.
+    Dividing a batch does not divide its dictionaries: each piece contains all of them.
     """
     max_bytes = piece_bytes // max(16, 2 * len(batch.columns))
     columns = tuple(

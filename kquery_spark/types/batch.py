@@ -119,13 +119,14 @@ def drain(batches: list[Batch]) -> Iterator[Batch]:
         yield batches.pop()
 
 
-def decode_large_dictionaries(batch: Batch) -> Batch:
-    """Decode the columns whose dictionary has more entries than the batch has rows, because it takes more memory than these.
+def trim_dictionaries(batch: Batch) -> Batch:
+    """Drop entries that no row uses from dictionaries with more entries than the batch has rows.
 
-    A selection of rows keeps the whole dictionary: 10 rows of a column with a dictionary of 20 MB take 20 MB.
+    A selection of rows keeps the whole dictionary: 10 rows of a column with a dictionary of 20 MB take 20 MB. The columns
+    stay dictionaries, because ``concat`` decodes all arrays of a column if one of them is plain.
     """
     columns = tuple(
-        decode(c) if pa.types.is_dictionary(c.type) and len(c.dictionary) > len(c) else c
+        decode(c).dictionary_encode() if pa.types.is_dictionary(c.type) and len(c.dictionary) > len(c) else c
         for c in batch.columns
     )
     return Batch(batch.schema, columns, batch.num_rows)

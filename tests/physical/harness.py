@@ -89,7 +89,7 @@ def read(table: pa.Table, name: str = "t") -> ReadExec:
 
 
 def join_table(keys: Sequence[Vector], null_safe: Sequence[bool] | None = None) -> JoinTable:
-    """A join table of build rows with these keys, in which arrays may have an entry per possible code."""
+    """A join table over build rows with these keys. Its memory limit allows arrays with one entry per possible code."""
     return JoinTable(keys, len(keys[0].data), null_safe or [False] * len(keys), 1 << 30)
 
 

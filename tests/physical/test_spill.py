@@ -248,7 +248,7 @@ WIDE = pa.table(
 
 
 def held_bytes(plan: PhysicalPlan, inputs: pa.Table, config: EngineConfig) -> tuple[list[Batch], int]:
-    """Return the output, and the most bytes in arrays that the operator held for each batch of its input and output."""
+    """Return the output, and the most bytes in arrays that the operator held, measured after each input and output batch."""
     most = 0
     output: list[Batch] = []
     before = pa.total_allocated_bytes()

@@ -16,6 +16,7 @@ from kquery_spark.spark_bridge.relations.leaves import (
     RangeRelation,
     RelationReader,
 )
+from kquery_spark.spark_bridge.session.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.session.settings import EXPECTED, session_settings
 from tests.conftest import settings
 
@@ -33,7 +34,7 @@ def leaf(spark, fetch, jvm):
     def leaf_of(query):
         facts = fetch(query)
         (node,) = (n for n in facts.parse().walk() if not n.children)
-        return RelationReader(facts, jvm, "UTC", spark._jsc.hadoopConfiguration).read(node)
+        return RelationReader(facts, jvm, "UTC", spark._jsc.hadoopConfiguration, HybridZones(jvm)).read(node)
 
     return leaf_of
 
@@ -159,7 +160,7 @@ def test_a_table_read_twice_is_described_once(spark, fetch, jvm, tmp_path):
     frame = spark.read.parquet(path)
     facts = fetch(frame.crossJoin(frame).unionAll(spark.read.parquet(path).selectExpr("id", "id")))
     leaves = [node for node in facts.parse().walk() if node.cls == "LogicalRelation"]
-    reader = RelationReader(facts, jvm, "UTC", spark._jsc.hadoopConfiguration)
+    reader = RelationReader(facts, jvm, "UTC", spark._jsc.hadoopConfiguration, HybridZones(jvm))
     first, second, other = (reader.read(node) for node in leaves)
     assert first is second
     assert other == first

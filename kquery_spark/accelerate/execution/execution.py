@@ -127,10 +127,10 @@ class Execution(FrameRows):
             try:
                 result = attempt(action, engine, spark, fail)
                 watch.rows = row_count(result)
-                return result
             finally:
                 watch.place = self._place(action) if watch.failure is None else "spark"
-                planned.bridge.has_workers |= watch.place == "tasks"
+            planned.bridge.has_workers |= watch.place == "tasks"
+            return result
 
     def _place(self, action: str) -> Place:
         """Return where the action ran if the engine did not fail."""

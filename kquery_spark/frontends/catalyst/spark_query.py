@@ -68,6 +68,7 @@ class SparkQuery:
             self.bridge.jvm,
             self.settings.time_zone,
             self.bridge.hadoop_configuration,
+            self.bridge.zones,
             self.plan.delta_snapshots,
             self.workers_have_hdfs_client,
             self.config.parallelism,

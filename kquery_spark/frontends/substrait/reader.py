@@ -68,9 +68,9 @@ def read_plan(
 ) -> Analyzed:
     """Return the resolved query of a plan.
 
-    data: the bytes of a Substrait ``Plan``. catalog: the tables that the plan can refer to. open_parquet: None if the plan
-    must not read files. Raises SubstraitError if the plan is malformed, or if the engine cannot do exactly what
-    it says.
+    data: the bytes of a Substrait ``Plan``. catalog: the tables that the plan can refer to. open_parquet: opens the
+    files that the plan reads by path; None if the plan must not read files. Raises SubstraitError if the plan is malformed,
+    or if the engine cannot do exactly what it says.
     """
     try:
         return PlanReader(parse_plan(data), catalog, facts, open_parquet).query()

@@ -149,7 +149,7 @@ _ENTRIES = (
 _BY_NAME = {entry.name: entry for entry in _ENTRIES}
 _BY_CATALYST = {cls: entry for entry in _ENTRIES for cls in entry.catalyst}
 for _entry in _ENTRIES:
-    register_calls(_entry.name, (), _entry.calls, ())
+    register_calls(_entry.name, (), _entry.calls)
 
 
 def window_function(name: str) -> WindowFunction | None:

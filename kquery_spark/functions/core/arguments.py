@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kquery_spark.kernels.text import null_mask
-from kquery_spark.types.vector import Int64s, Vector
+from kquery_spark.types.vector import Int64s, Vector, decimal_words
 
 
 def numbers(vector: Vector, length: int) -> Int64s:
@@ -24,6 +24,13 @@ def doubles(vector: Vector, length: int) -> npt.NDArray[np.float64]:
     """Return the values of an argument of doubles, one per row; 1 for NULL."""
     array = vector.array(length)
     return np.asarray((array.fill_null(1.0) if array.null_count else array).to_numpy(zero_copy_only=False))
+
+
+def unscaled_digits(vector: Vector, length: int) -> Int64s:
+    """Return the unscaled integers of an argument of decimals with at most 18 digits, one per row; 0 for NULL."""
+    words = decimal_words(vector.array(length))[:, 0]
+    mask = joint_mask([vector], length)
+    return words if mask is None else np.where(mask, 0, words)
 
 
 def joint_mask(args: Sequence[Vector], length: int) -> Any:

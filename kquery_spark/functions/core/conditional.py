@@ -166,7 +166,7 @@ register(
         arity=(2, 2),
         nullable=Nullability.OTHER_REASONS,
         raises=ANSI_RAISES,
-        safe_for=lambda types, values: types[0] == types[1],
+        safe_for=lambda types, values, mode: types[0] == types[1],
         encoded=True,
         evaluates=(0, 1),
         lazy=True,

@@ -12,9 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.functions.casts.temporal import packed
-from kquery_spark.functions.core.arguments import joint_mask, numbers
+from kquery_spark.functions.core.arguments import joint_mask, numbers, unscaled_digits
 from kquery_spark.functions.datetime.date_fields import ints, is_stamp
-from kquery_spark.functions.datetime.intervals import unscaled_digits
 from kquery_spark.functions.registry import (
     CallContext,
     Function,

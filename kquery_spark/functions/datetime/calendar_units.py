@@ -11,10 +11,9 @@ import pyarrow as pa
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.casts.temporal import packed
-from kquery_spark.functions.core.arguments import joint_mask, numbers
+from kquery_spark.functions.core.arguments import joint_mask, numbers, unscaled_digits
 from kquery_spark.functions.datetime.calendar_names import DAYS_SHORT, MONTHS_SHORT
 from kquery_spark.functions.datetime.date_fields import is_stamp, local
-from kquery_spark.functions.datetime.intervals import unscaled_digits
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     ANSI_RAISES,

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.call_form import FOUR_COLUMNS
-from kquery_spark.functions.core.arguments import joint_mask, numbers
+from kquery_spark.functions.core.arguments import joint_mask, numbers, unscaled_digits
 from kquery_spark.functions.math.overflow import as_intervals, interval_overflow
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
@@ -24,7 +24,7 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS, INT64_MAX, SECOND_MICROS
-from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words
+from kquery_spark.types.vector import Data, Int64s, Vector
 
 _MINUTE = 60 * SECOND_MICROS
 _HOUR = 60 * _MINUTE
@@ -134,13 +134,6 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
             )
         total = added
     return pa.array(total, mask=mask).view(t.DAY_TIME)
-
-
-def unscaled_digits(vector: Vector, length: int) -> Int64s:
-    """The unscaled integers of decimals with up to 18 digits; 0 for NULL."""
-    words = decimal_words(vector.array(length))[:, 0]
-    mask = joint_mask([vector], length)
-    return words if mask is None else np.where(mask, 0, words)
 
 
 def _scaled_type(types: Sequence[pa.DataType]) -> pa.DataType:

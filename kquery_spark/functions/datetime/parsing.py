@@ -26,6 +26,7 @@ from kquery_spark.functions.core.distinct import per_distinct
 from kquery_spark.functions.datetime.patterns import (
     FIELD_NAMES,
     FIELD_WIDTHS,
+    check_pattern,
     fields_and_literals,
     fixed_width,
 )
@@ -284,7 +285,7 @@ def _check_pattern_argument(values: Sequence[object]) -> None:
     if values[1] is COLUMN:
         raise Unsupported("the date format must be a literal")
     if isinstance(values[1], str):
-        fields_and_literals(values[1])
+        check_pattern(values[1])
 
 
 def _check_format(values: Sequence[object]) -> None:

@@ -19,7 +19,7 @@ FIELD_WIDTHS = {
     "yyyy": 4,
     "MMM": 3,
 }
-"""The characters of each field except fractions; 0 for fields that have one or two digits, or a name of any length."""
+"""The width in characters of each field except fractions; 0 if it varies (numbers without leading zeros, long names)."""
 FIELD_NAMES = {"MMM": MONTHS_SHORT, "MMMM": MONTHS, "a": HALVES_OF_DAY}
 """The names that stand for the values of a field."""
 _PIECE = re.compile(r"'([^']+)'|([A-Za-z])\2*|([^A-Za-z'\[\]#{}]+)")
@@ -28,7 +28,7 @@ _MAX_PIECE_CHARACTERS = 9  # of a fraction or a literal
 
 @functools.lru_cache(256)
 def fields_and_literals(pattern: str) -> tuple[tuple[str, str], ...]:
-    """Split a pattern into pairs (field, "") and ("", literal); raises Unsupported for other patterns."""
+    """Split a pattern into pairs (field, "") and ("", literal); raises Unsupported if the engine cannot parse by it."""
     pieces = split_pattern(pattern, _is_known)
     if not _is_unambiguous(pieces):
         raise Unsupported(f"the date format {pattern!r} is not supported")

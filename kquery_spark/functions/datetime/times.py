@@ -10,10 +10,9 @@ import pyarrow as pa
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import THREE_COLUMNS, TWO_COLUMNS
 from kquery_spark.functions.casts.times import parse_time, time_array
-from kquery_spark.functions.core.arguments import joint_mask, numbers
+from kquery_spark.functions.core.arguments import joint_mask, numbers, unscaled_digits
 from kquery_spark.functions.core.attempts import null_on_error_if_try
 from kquery_spark.functions.core.distinct import per_distinct
-from kquery_spark.functions.datetime.intervals import unscaled_digits
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,

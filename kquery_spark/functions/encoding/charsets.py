@@ -101,7 +101,9 @@ register(
         arity=(2, 2),
         nullable=Nullability.OTHER_REASONS,
         raises=_RAISES,
-        safe_for=lambda types, values: isinstance(values[1], str) and values[1].upper().startswith("UTF"),
+        safe_for=lambda types, values, mode: (
+            isinstance(values[1], str) and values[1].upper().startswith("UTF")
+        ),
         coerce=cast_to(t.STRING),
         check_values=_check_encoded,
         changes=_REPLACES,
@@ -115,7 +117,7 @@ register(
         arity=(2, 2),
         nullable=Nullability.OTHER_REASONS,
         raises=_RAISES,
-        safe_for=lambda types, values: values[1] == "ISO-8859-1",
+        safe_for=lambda types, values, mode: values[1] == "ISO-8859-1",
         coerce=cast_to(t.BINARY, t.STRING),
         check_values=_check_decoded,
         changes=_REPLACES,

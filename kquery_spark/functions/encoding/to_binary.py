@@ -62,7 +62,7 @@ register(
         nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1),
         raises=frozenset({EvalMode.ANSI, EvalMode.LEGACY}),
-        safe_for=lambda _, values: len(values) > 1 and str(values[1]).lower() in _UTF8_NAMES,
+        safe_for=lambda _, values, mode: len(values) > 1 and str(values[1]).lower() in _UTF8_NAMES,
         coerce=cast_to(t.STRING),
         check_values=_check,
         calls=CallForm(columns=(0, 1)),

@@ -64,7 +64,7 @@ register_internal(
         arity=(2, 2),
         nullable=Nullability.FIRST_ARGUMENT,
         raises=ALWAYS_RAISES,
-        safe_for=lambda _, values: '"FAILFAST"' not in str(values[1]).upper(),
+        safe_for=lambda _, values, mode: '"FAILFAST"' not in str(values[1]).upper(),
         parameters=CatalystParameters(ignored=("schema", "options", "requiredSchema")),
         invalid_utf8=InvalidUtf8.REPLACED,
     ),

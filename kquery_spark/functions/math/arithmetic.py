@@ -176,14 +176,14 @@ def _coerce_integral(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [left, right] if t.is_decimal(left) or t.is_fractional(left) else [t.LONG, t.LONG]
 
 
-def _never_overflows(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
+def _never_overflows(types: Sequence[pa.DataType], values: Sequence[object], mode: EvalMode) -> bool:
     """True for floats, and for decimals of up to 16 digits, whose results (up to 33 digits) always fit their type."""
     if t.is_decimal(types[0]):
         return all(dtype.precision <= 16 for dtype in types)
     return t.is_fractional(types[0])
 
 
-def _by_nonzero(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
+def _by_nonzero(types: Sequence[pa.DataType], values: Sequence[object], mode: EvalMode) -> bool:
     """True for a literal divisor other than 0, unless an operand is a decimal, whose result may not fit its type."""
     return isinstance(values[1], int | float) and values[1] != 0 and not any(map(t.is_decimal, types))
 

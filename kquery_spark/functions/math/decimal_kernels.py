@@ -227,10 +227,9 @@ def _wide_quotient(left: Vector, right: Vector, context: CallContext) -> pa.Arra
 
 def _quotient_in_python(left: Vector, right: Vector, length: int, context: CallContext) -> pa.Array:
     """Divide with Python integers, for scaled dividends of more than the 76 digits of decimal256."""
-    a, b = unscaled_integers(left, length), unscaled_integers(right, length)
-    present = np.array([x is not None and y is not None for x, y in zip(a, b, strict=True)], np.bool_)
+    a, b, present = present_pairs(left, right, length)
     up = context.dtype.scale - left.dtype.scale + right.dtype.scale
-    quotient = divide_half_up(a[present] * 10 ** max(up, 0), b[present] * 10 ** max(-up, 0))
+    quotient = divide_half_up(a * 10 ** max(up, 0), b * 10 ** max(-up, 0))
     return decimals_from_unscaled(quotient, present, context)
 
 
@@ -243,12 +242,27 @@ def divide_half_up(values: Any, divisor: Any) -> Any:
 
 
 def unscaled_integers(vector: Vector, length: int) -> Any:
+    """Return the unscaled Python integers of decimals in an object array, one per row; None for NULL."""
     array = vector.physical(length)
     if vector.is_narrow:
         return np.array(array.to_pylist(), object)
     scale = vector.dtype.scale
     digits = [None if v is None else int(v.scaleb(scale, _EXACT)) for v in array.to_pylist()]
     return np.array(digits, object)
+
+
+def present_integers(vector: Vector, length: int) -> tuple[Any, Any]:
+    """Return the unscaled Python integers of the decimals that are not NULL, and the mask of their rows."""
+    unscaled = unscaled_integers(vector, length)
+    present = np.array([u is not None for u in unscaled], np.bool_)
+    return unscaled[present], present
+
+
+def present_pairs(left: Vector, right: Vector, length: int) -> tuple[Any, Any, Any]:
+    """Return the unscaled Python integers of both sides in the rows without a NULL, and the mask of these rows."""
+    a, b = unscaled_integers(left, length), unscaled_integers(right, length)
+    present = np.array([x is not None and y is not None for x, y in zip(a, b, strict=True)], np.bool_)
+    return a[present], b[present], present
 
 
 def decimals_from_unscaled(values: Any, present: Any, context: CallContext) -> pa.Array:

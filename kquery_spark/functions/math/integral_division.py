@@ -60,18 +60,10 @@ def _same_scale(left: Vector, right: Vector) -> tuple[Vector, Vector] | None:
 
 
 def _big_pair(left: Vector, right: Vector, length: int) -> tuple[Any, Any, Any]:
-    """Return the unscaled Python integers of both sides at the larger scale, and the mask of rows without a NULL.
-
-    The integers are those of the rows in the mask only.
-    """
+    """Return what ``present_pairs`` returns, with the integers of both sides at the larger scale."""
     scale = max(left.dtype.scale, right.dtype.scale)
-    a, b = dk.unscaled_integers(left, length), dk.unscaled_integers(right, length)
-    present = np.array([x is not None and y is not None for x, y in zip(a, b, strict=True)], np.bool_)
-    return (
-        a[present] * 10 ** (scale - left.dtype.scale),
-        b[present] * 10 ** (scale - right.dtype.scale),
-        present,
-    )
+    a, b, present = dk.present_pairs(left, right, length)
+    return a * 10 ** (scale - left.dtype.scale), b * 10 ** (scale - right.dtype.scale), present
 
 
 def remainder(args: Sequence[Vector], context: CallContext) -> Data:

@@ -121,10 +121,8 @@ def _decimals(vector: Vector, scale: int, even: bool, context: CallContext) -> D
         if vector.is_narrow:
             return dk.rescale(vector.data, source.scale, context)
         return dk.to_wide(vector, context)
-    unscaled = dk.unscaled_integers(vector, context.num_rows)
-    present = np.array([u is not None for u in unscaled], np.bool_)
+    values, present = dk.present_integers(vector, context.num_rows)
     unit = 10 ** (source.scale - scale)
-    values = unscaled[present]
     size = np.abs(values)
     whole, rest = (size // unit, size % unit) if len(values) else (size, size)
     up = (2 * rest > unit) | ((2 * rest == unit) & ((whole % 2 == 1) | (not even)))
@@ -197,9 +195,7 @@ def _to_scale(args: Sequence[Vector], up: bool, context: CallContext) -> Data:
             whole = (-(-raw // unit) if up else raw // unit) * tens
             mask = pc.is_null(vector.data) if vector.data.null_count else None
             return dk.check_range(dk.with_nulls(whole, mask), context)
-        unscaled = dk.unscaled_integers(vector, context.num_rows)
-        present = np.array([u is not None for u in unscaled], np.bool_)
-        values = unscaled[present]
+        values, present = dk.present_integers(vector, context.num_rows)
         whole = (-(-values // unit) if up else values // unit) * tens
         # for negative scales, Spark raises overflow errors in every mode
         return dk.decimals_from_unscaled(
@@ -238,9 +234,7 @@ def _whole_decimal(vector: Vector, up: bool, context: CallContext) -> Data:
         raw = np.asarray(dk.as_int64(vector.data))
         whole = -(-raw // 10**scale) if up else raw // 10**scale
         return dk.with_nulls(whole, pc.is_null(vector.data) if vector.data.null_count else None)
-    unscaled = dk.unscaled_integers(vector, context.num_rows)
-    present = np.array([u is not None for u in unscaled], np.bool_)
-    values = unscaled[present]
+    values, present = dk.present_integers(vector, context.num_rows)
     return dk.decimals_from_unscaled(-(-values // 10**scale) if up else values // 10**scale, present, context)
 
 
@@ -249,7 +243,7 @@ def _coerce_round(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [first, t.INT][: len(types)]
 
 
-def _cannot_overflow(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
+def _cannot_overflow(types: Sequence[pa.DataType], values: Sequence[object], mode: EvalMode) -> bool:
     return t.is_fractional(types[0]) or (t.is_decimal(types[0]) and types[0].precision < 38)
 
 
@@ -280,8 +274,8 @@ def _whole_entry(name: str, up: bool, catalyst: str, aliases: tuple[str, ...] = 
         arity=(1, 2),
         nullable=Nullability.OTHER_REASONS,
         raises=ALWAYS_RAISES,
-        safe_for=lambda types, values: (
-            types[0] != t.DOUBLE and (len(types) < 2 or _cannot_overflow(types, values))
+        safe_for=lambda types, values, mode: (
+            types[0] != t.DOUBLE and (len(types) < 2 or _cannot_overflow(types, values, mode))
         ),
         encoded=True,
         coerce=_coerce_whole,

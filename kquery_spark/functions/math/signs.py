@@ -95,16 +95,16 @@ def _coerce_unary(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [t.DOUBLE] if types[0] in (t.STRING, t.NULL) else types
 
 
-def _cannot_overflow(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
-    """Return True for floats, and for decimals that Java does not round to 34 digits; rounding could add a digit."""
+def _cannot_overflow(types: Sequence[pa.DataType], values: Sequence[object], mode: EvalMode) -> bool:
+    """Return True for floats, for decimals that Java does not round to 34 digits, and in LEGACY mode for integers.
+
+    Rounding a decimal could add a digit. In LEGACY mode, the negative of the smallest integer is this integer itself.
+    """
     if t.is_decimal(types[0]):
         return bool(types[0].precision <= _JAVA_DIGITS)
-    return not t.is_integral(types[0]) and not t.is_interval(types[0])
-
-
-def _cannot_overflow_outside_ansi(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
-    """Like ``_cannot_overflow``, but also True for integers: negating the smallest one returns it unchanged."""
-    return t.is_integral(types[0]) or _cannot_overflow(types, values)
+    if t.is_integral(types[0]):
+        return mode is EvalMode.LEGACY
+    return not t.is_interval(types[0])
 
 
 _ROUNDING_CHANGE = (
@@ -123,7 +123,6 @@ register(
         catalyst=("UnaryMinus",),
         raises=ALWAYS_RAISES,
         safe_for=_cannot_overflow,
-        safe_outside_ansi=_cannot_overflow_outside_ansi,
         encoded=True,
         coerce=_coerce_unary,
         operator=Operator("-"),
@@ -136,7 +135,6 @@ register(
         catalyst=("Abs",),
         raises=ALWAYS_RAISES,
         safe_for=_cannot_overflow,
-        safe_outside_ansi=_cannot_overflow_outside_ansi,
         encoded=True,
         coerce=_coerce_unary,
         changes=_ROUNDING_CHANGE,

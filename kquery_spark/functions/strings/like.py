@@ -21,6 +21,7 @@ from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     CallContext,
+    EvalMode,
     VersionChange,
     register,
 )
@@ -174,7 +175,7 @@ def _check_escape(values: Sequence[object]) -> None:
         check_literal(values[2], "The escape character of LIKE")
 
 
-def _is_valid_like_literal(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
+def _is_valid_like_literal(types: Sequence[pa.DataType], values: Sequence[object], mode: EvalMode) -> bool:
     """Return whether a LIKE pattern is a literal (or NULL) with valid escapes, so that LIKE cannot raise."""
     pattern, escape = values[1], values[2] if len(values) > 2 else "\\"
     if not isinstance(pattern, str) or not isinstance(escape, str):

@@ -137,7 +137,7 @@ register(
         result=pa.list_(t.STRING),
         kinds=(t.STRING, t.STRING, t.INT),
         raises=ALWAYS_RAISES,
-        safe_for=lambda _, values: _has_group(values[1], values[2] if len(values) > 2 else 1),
+        safe_for=lambda _, values, mode: _has_group(values[1], values[2] if len(values) > 2 else 1),
         calls=CallForm(columns=(0, 1), adds=(2, ", 1")),
         invalid_utf8=InvalidUtf8.REPLACED,
     ),

@@ -16,7 +16,7 @@ from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, Unar
 from kquery_spark.physical.sorting.external_sort import sort_batch, sorted_batches
 from kquery_spark.physical.spill import SpillDirectory
 from kquery_spark.types import names as t
-from kquery_spark.types.batch import Batch, concat, decode_large_dictionaries, drain
+from kquery_spark.types.batch import Batch, concat, drain, trim_dictionaries
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class SortExec(UnaryExec):
 
     def _top(self, batch: Batch, first_rows: FirstRowsFilter | None = None) -> Batch:
         """Return the first k rows of a batch. The dynamic filter learns from the last of them."""
-        top = decode_large_dictionaries(sort_batch(batch, self.keys, self.limit))
+        top = trim_dictionaries(sort_batch(batch, self.keys, self.limit))
         if first_rows is not None and top.num_rows == self.limit:
             last = top.slice(self.limit - 1, 1)
             first_rows.learn(last.vector(last.schema.get_field_index(first_rows.columns[0])))

@@ -15,7 +15,7 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.physical.spill import DEEPEST, HashPartitions, SpillDirectory, hashed_bytes
 from kquery_spark.physical.windows import GroupLimit, window_keys
-from kquery_spark.types.batch import Batch, concat, decode_large_dictionaries, drain
+from kquery_spark.types.batch import Batch, concat, drain, trim_dictionaries
 
 _MIN_NEW_ROWS = 262_144
 _NEW_ROWS_PER_PRUNED_ROW = 2
@@ -96,7 +96,7 @@ class WindowGroupLimitExec(UnaryExec):
         rows, _ = self.limit.first_rows(partition, order, batch.num_rows)
         if len(rows) == batch.num_rows:
             return batch
-        return decode_large_dictionaries(batch.take(pa.array(np.sort(rows))))
+        return trim_dictionaries(batch.take(pa.array(np.sort(rows))))
 
     @override
     def label(self) -> str:

@@ -107,7 +107,7 @@ class PayloadStreams:
         if batch is None:
             return False
         for tag, cell in zip(batch.column(0).to_pylist(), batch.column(2), strict=True):
-            # pyarrow copies the value, so the batch can be freed while the payload waits.
+            # This is a copy of the cell, so the batch can be freed while the payload waits.
             payload = cell.as_buffer()
             self._waiting[tag].append(payload)
             self._in_memory[tag] += payload.size

@@ -20,6 +20,7 @@ from kquery_spark.sources.file_format import (
     PathsRead,
     ReadSettings,
     RelationRead,
+    SessionForFiles,
     Zones,
     decline_options,
     filled_defaults,
@@ -68,21 +69,21 @@ _NULL_STRUCT = "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing"
 
 
 def _open_paths(read: PathsRead) -> Source:
+    from kquery_spark.sources.files import check_distinct_names
     from kquery_spark.sources.parquet.source import parquet_source
 
     source = parquet_source(read.paths, read.time_zone)
-    if read.settings is None or read.zones is None:
-        return source
-    return follow_session(source, read.settings, read.zones)
+    check_distinct_names(source.schema.names, read.case_sensitive)
+    return source if read.session is None else follow_session(source, read.session)
 
 
-def follow_session(source: ParquetSource, settings: ReadSettings, zones: Zones) -> ParquetSource:
-    """Return a source that reads all columns like the session, for files that are not read with Spark's plan.
+def follow_session(source: ParquetSource, session: SessionForFiles) -> ParquetSource:
+    """Return a source that reads all columns like the session, for files that are not part of a plan of Spark.
 
     Raises Unsupported if the engine does not support one of the settings for these files.
     """
-    rebased = replace(source, rebase=_rebase_settings({}, settings))
-    return _following(rebased, source.schema.names, settings, zones)
+    rebased = replace(source, rebase=_rebase_settings({}, session.settings))
+    return _check_and_add_zones(rebased, source.schema.names, session)
 
 
 def _read_relation(read: RelationRead) -> Source:
@@ -126,19 +127,20 @@ def _read_columns(read: ColumnsRead) -> Source:
     check_field_ids(
         source.files, ids_by_column, settings.is_on(_FIELD_IDS), settings.is_on(_IGNORE_MISSING_IDS)
     )
-    return _following(source, columns, settings, read.zones)
+    return _check_and_add_zones(source, columns, SessionForFiles(settings, read.zones))
 
 
-def _following(
-    source: ParquetSource, columns: Sequence[str], settings: ReadSettings, zones: Zones
+def _check_and_add_zones(
+    source: ParquetSource, columns: Sequence[str], session: SessionForFiles
 ) -> ParquetSource:
-    """Decline columns that Spark, by its settings or version, converts differently; add time zones for the others."""
+    """Decline columns that Spark, by its settings or version, converts differently; add the zones that the others need."""
     from kquery_spark.sources.parquet.setting_checks import (
         check_no_int96,
         check_no_promotion,
         check_no_shredding,
     )
 
+    settings = session.settings
     if not settings.knows(_NULL_STRUCT):
         _check_structs(source, columns)
     if settings.release < _PROMOTES_TYPES_SINCE:
@@ -149,7 +151,7 @@ def _following(
         check_no_int96(source, columns, by_parquet_java=False)
     if not settings.is_on(_READS_SHREDDED):
         check_no_shredding(source, columns)
-    return _with_zones(source, columns, zones)
+    return _with_zones(source, columns, session.zones)
 
 
 def _check_structs(source: ParquetSource, columns: Sequence[str]) -> None:

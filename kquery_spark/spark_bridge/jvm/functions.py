@@ -52,7 +52,7 @@ class JvmFunctions:
         return self.cached(("class", name), lambda: self._class.forName(name, True, self._loader))
 
     def cached(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """The value of ``make``, which is called only once for each key."""
+        """The value of ``make``, which is called only once for each key unless the value is None."""
         value = self._functions.get(key)
         if value is None:
             value = self._functions[key] = make()

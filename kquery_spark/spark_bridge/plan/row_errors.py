@@ -18,8 +18,9 @@ class RowErrors:
     """Evaluates the expressions of an optimized ``SELECT`` for the rows that it reads."""
 
     def __init__(self, spark: SparkSession, plan: Any) -> None:
-        self._jvm = get_bridge(spark).jvm
-        expressions = get_bridge(spark).gateway.jvm.org.apache.spark.sql.catalyst.expressions
+        bridge = get_bridge(spark)
+        self._jvm = bridge.jvm
+        expressions = bridge.gateway.jvm.org.apache.spark.sql.catalyst.expressions
         package = getattr(getattr(expressions, "package$"), "MODULE$")
         # each lookup of a class by name is a py4j call
         self._projection = expressions.InterpretedMutableProjection
@@ -29,7 +30,7 @@ class RowErrors:
         output = plan.child().output()
         self._attributes = package.AttributeSeq(output)
         # the child computes common subexpressions, and may raise errors itself
-        read = get_bridge(spark).frame(plan.child())._jdf.queryExecution().executedPlan()
+        read = bridge.frame(plan.child())._jdf.queryExecution().executedPlan()
         with unconverted_errors():
             self._rows = read.executeCollect()
         logging.getLogger("SQLQueryContextLogger").disabled = True  # it would print each expected error

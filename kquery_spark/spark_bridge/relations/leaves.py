@@ -119,6 +119,7 @@ class RelationReader:
         jvm: Jvm,
         time_zone: str,
         hadoop_configuration: Callable[[], Any],
+        zones: HybridZones,
         snapshots: DeltaSnapshots | None = None,
         workers_have_hdfs_client: Callable[[], bool] = lambda: False,
         parallelism: int = 2,
@@ -133,7 +134,7 @@ class RelationReader:
         # Variants of relations that were read: with a subset of their files, and with metadata columns of their files.
         self._with_files: dict[tuple[int, Hashable], FileRelation] = {}
         self._with_file_columns: list[tuple[FileRelation, FileRelation]] = []
-        self.zones = HybridZones(jvm)
+        self.zones = zones
         # The keys are identities, because equal relations (with equal roots) may have been listed at different times.
         self._positions: Any = None
 

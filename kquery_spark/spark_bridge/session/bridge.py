@@ -44,9 +44,9 @@ _bridges: weakref.WeakKeyDictionary[SparkSession, Bridge] = weakref.WeakKeyDicti
 
 
 class Bridge:
-    """The JVM side of one session; ``bridge`` creates it. ``frames_made`` counts the DataFrames that it has created.
+    """The JVM side of one session; ``get_bridge`` creates it. ``frames_made`` counts the DataFrames that it has created.
 
-    api: the names that depend on the version of Spark. zones: the JVM's time zones, for old values in files.
+    api: the names that depend on the version of Spark. zones: the rules for old times in files.
     last_config: the engine's settings at the last read, or None.
     has_workers: whether an action of this session ran in Python workers, which later ones may reuse.
     """

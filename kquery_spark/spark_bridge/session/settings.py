@@ -95,10 +95,8 @@ IRRELEVANT: Mapping[str, str] = MappingProxyType(
 # Settings that an option of the relation may override, so each scan checks them.
 IGNORE_CORRUPT_FILES = "spark.sql.files.ignoreCorruptFiles"
 IGNORE_MISSING_FILES = "spark.sql.files.ignoreMissingFiles"
-
-PARTITION_TYPES_SETTING = "spark.sql.sources.partitionColumnTypeInference.enabled"
+_PARTITION_TYPES = "spark.sql.sources.partitionColumnTypeInference.enabled"
 """The setting that decides whether Spark infers the types of partition columns; if false, they are strings."""
-
 BUCKETING_SETTING = "spark.sql.sources.bucketing.enabled"
 """The setting that decides whether Spark reads bucketed tables by their buckets."""
 FORMAT_PREFIXES = tuple(prefix for entry in FORMATS for prefix in entry.settings.prefixes)
@@ -254,9 +252,7 @@ def unexpected_for_sql(conf: Any, jvm: Jvm) -> dict[str, str]:
 
 def unexpected_for_paths(conf: Any, jvm: Jvm, file_format: Format) -> dict[str, str]:
     """Return the settings that are set to a value with which a context does not read files of this format by path."""
-    return _other_values(
-        conf, jvm, {PARTITION_TYPES_SETTING: "true", **file_format.settings.expected_for_paths}
-    )
+    return _other_values(conf, jvm, {_PARTITION_TYPES: "true", **file_format.settings.expected_for_paths})
 
 
 def _other_values(conf: Any, jvm: Jvm, expected: Mapping[str, str]) -> dict[str, str]:

@@ -20,6 +20,7 @@ from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.relations.leaves import RelationReader
+from kquery_spark.spark_bridge.session.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.session.settings import session_settings
 from kquery_spark.stages import build_stages
 from kquery_spark.types.batch import Batch
@@ -65,7 +66,9 @@ def take(spark: Any, jvm: Jvm, query: Any) -> TakenQuery:
     settings = session_settings(spark._jsparkSession.sessionState().conf(), jvm)
     facts = Facts(jvm, frame._jdf.queryExecution().optimizedPlan())
     importer = Importer(
-        facts, RelationReader(facts, jvm, settings.time_zone, spark._jsc.hadoopConfiguration), settings
+        facts,
+        RelationReader(facts, jvm, settings.time_zone, spark._jsc.hadoopConfiguration, HybridZones(jvm)),
+        settings,
     )
     return TakenQuery(spark, frame, facts, importer, facts.parse())
 

@@ -35,7 +35,6 @@ from kquery_spark.frontends.sql.analyzer.recursion import (
 from kquery_spark.frontends.sql.analyzer.relations import RelationAnalyzer
 from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.analyzer.select_block import SelectAnalyzer
-from kquery_spark.frontends.sql.analyzer.select_block.context import is_ordinal
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as r
@@ -285,8 +284,8 @@ class QueryAnalyzer:
         return ResolvedRelation(Sort(relation.plan, tuple(keys)), relation.scope)
 
     def ordinal(self, node: ast.Expression, count: int, clause: str) -> int | None:
-        """The column index to which an integer in ORDER BY or GROUP BY refers; None for other expressions."""
-        if not is_ordinal(node):
+        """The column index to which an int in ORDER BY or GROUP BY, such as 1 but not 1L, refers; None for others."""
+        if not isinstance(node, ast.IntegerLiteral) or node.type != "int":
             return None
         if not 1 <= node.value <= count:
             word = clause.replace(" ", "_")

@@ -18,7 +18,7 @@ def _arguments(analyzer: ExpressionAnalyzer, node: ast.Call, *counts: int) -> li
 @CALLS.handles("assert_true")
 def _assert_true(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """ASSERT_TRUE: NULL if the condition is true, otherwise an error."""
-    _arguments(analyzer, node, 1, 2)
+    check_argument_count(node, 1, 2)
     condition = analyzer.condition(node.arguments[0], "IF")
     message: Expr = Literal("the condition is not true!", t.STRING)
     if len(node.arguments) == 2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from kquery_spark.expr import AggregateCall, Expr
 from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
@@ -65,11 +65,6 @@ class SelectContext:
             aliases=aliases or {},
             preferred=preferred,
         )
-
-
-def is_ordinal(node: ast.Expression) -> TypeGuard[ast.IntegerLiteral]:
-    """Return whether a key of ORDER BY or GROUP BY is a position in the select list: an int, such as 1, but not 1L."""
-    return isinstance(node, ast.IntegerLiteral) and node.type == "int"
 
 
 def is_aggregate(expr: Expr) -> bool:
