@@ -1,6 +1,6 @@
-"""Run by test_peak_memory.py: one operator over many rows with a memory budget.
+"""Run by test_peak_memory.py: runs one operator, or a reduce task, over many rows with a memory budget.
 
-Prints how many megabytes the process grew by at most, rows, and whether it spilled.
+Prints the largest growth of the process in megabytes, the number of rows, and whether anything was spilled.
 """
 
 import sys
@@ -73,7 +73,7 @@ class LastContext:
         self.context = context
 
 
-def shuffled(plan, config):
+def run_reduce_task(plan, config):
     """Run the plan as a reduce task over payloads. Returns the number of rows, and whether anything was spilled."""
     stage, meter = Stage("stage-3", plan, None, (), ("l", "r")), LastContext()
     run = StageRun(stage, config, RowExchange(2, {"l": 0, "r": 1}), meter)
@@ -81,7 +81,7 @@ def shuffled(plan, config):
     return rows, any(m.extra.get("spilled_bytes") for m in meter.context.metrics.values())
 
 
-def alone(plan, config):
+def run_operator(plan, config):
     """Run the plan over batches. Returns the number of rows, and whether the operator spilled."""
     task = TaskContext(config=config, inputs={"l": lambda: rows_of(LEFT), "r": lambda: rows_of(RIGHT)})
     rows = sum(batch.num_rows for batch in plan.run(task))
@@ -101,7 +101,8 @@ def main(kind, budget):
     sum(batch.num_rows for batch in rows_of(LEFT, 4 * STEP))
     before = megabytes("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # VmHWM counts from now on
-    rows, spilled = (shuffled if kind == "shuffle" else alone)(plan, config)
+    run = run_reduce_task if kind == "shuffle" else run_operator
+    rows, spilled = run(plan, config)
     print(megabytes("VmHWM") - before, rows, spilled)
 
 

@@ -304,7 +304,7 @@ def test_row_groups_that_are_too_large_together_are_read_one_by_one(
     monkeypatch.setattr(ParquetSource, "_array", array_of)
     assert expected.equals(rows_of(plan))
     assert max(reads) > 2
-    assert reads.count(1) > len(filters)
+    assert reads.count(1) > 1  # the first row group is always read alone
 
 
 def test_batches_with_many_bytes_are_not_concatenated() -> None:

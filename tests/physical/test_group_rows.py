@@ -95,7 +95,8 @@ def test_each_method(
 ) -> None:
     column = random_integers(high, size, nulls)
     used, groups = method_used(monkeypatch, lambda: group(column))
-    uses_loop = with_loop and size >= 4096 and high <= 60_000 and groups.count <= 16_384
+    is_eligible = size >= groups_module._MIN_COMPILED_ROWS and high < groups_module._MAX_TABLE_CODES
+    uses_loop = with_loop and is_eligible and groups.count <= groups_module.MAX_COMPILED_GROUPS
     assert used == (None if uses_loop else method)
     assert groups.compact_ids.dtype == (np.uint16 if uses_loop else np.int64)
     check(groups, column)

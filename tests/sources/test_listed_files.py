@@ -32,6 +32,12 @@ def assert_listed(spark, path):
     )
 
 
+def assert_same_numbers(spark, path):
+    """Compare the rows of the files that ``number_file`` wrote. path: may be a glob."""
+    df = spark.read.schema("a INT").csv(path)
+    assert_same(df, csv_source([path], pa.schema([("a", pa.int32())])))
+
+
 def test_links_to_directories_and_files(spark, tmp_path):
     number_file(tmp_path / "other" / "b.csv", 1)
     number_file(tmp_path / "table" / "k=2" / "a.csv", 2)
@@ -52,7 +58,8 @@ def test_links_without_a_target_are_skipped(spark, tmp_path):
 def test_links_in_a_circle_are_an_error(tmp_path):
     number_file(tmp_path / "k=1" / "a.csv", 1)
     os.symlink(tmp_path, tmp_path / "k=1" / "k=2")
-    os.symlink(tmp_path, tmp_path / "k=1" / "k=3")  # with two links, there are 2 ** 40 paths of 40 links
+    # With two links, a walk that only stops at paths of 40 links would follow up to 2 ** 40 paths.
+    os.symlink(tmp_path, tmp_path / "k=1" / "k=3")
     with pytest.raises(SourceError, match=r"k=1/k=[23]: it is a link to a directory that contains it"):
         list_files([str(tmp_path)])
 
@@ -92,10 +99,7 @@ def test_globs(spark, tmp_path, pattern):
     if pattern == "*":
         (tmp_path / "k" / "a.csv").unlink()
         (tmp_path / "q" / "b.csv").unlink()
-    path = f"{tmp_path}/{pattern}"
-    df = spark.read.schema("a INT").csv(path)
-    source = csv_source([path], pa.schema([("a", pa.int32())]))
-    assert_same(df, source)
+    assert_same_numbers(spark, f"{tmp_path}/{pattern}")
 
 
 @pytest.mark.parametrize(
@@ -104,9 +108,7 @@ def test_globs(spark, tmp_path, pattern):
 def test_globs_match_hidden_directories_but_no_hidden_files(spark, tmp_path, pattern):
     for number, name in enumerate(["a", "_b", ".c", "_k/a", ".k/a", "_k/_b", "k/.q/a", "k/q/a"]):
         number_file(tmp_path / f"{name}.csv", number)
-    path = f"{tmp_path}/{pattern}"
-    df = spark.read.schema("a INT").csv(path)
-    assert_same(df, csv_source([path], pa.schema([("a", pa.int32())])))
+    assert_same_numbers(spark, f"{tmp_path}/{pattern}")
 
 
 @pytest.mark.parametrize("pattern", ["*", "*/*.csv", "*/*", "*/*/*"])
@@ -114,9 +116,7 @@ def test_globs_skip_links_without_a_target(spark, tmp_path, pattern):
     for number, name in enumerate(["a", "k/a", "k/q/a"]):
         number_file(tmp_path / f"{name}.csv", number)
     (tmp_path / "latest").symlink_to(tmp_path / "gone")
-    path = f"{tmp_path}/{pattern}"
-    df = spark.read.schema("a INT").csv(path)
-    assert_same(df, csv_source([path], pa.schema([("a", pa.int32())])))
+    assert_same_numbers(spark, f"{tmp_path}/{pattern}")
 
 
 class Container:

@@ -101,6 +101,7 @@ def test_batches_with_many_dictionaries_are_divided(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(payload, "_MAX_BATCH_BYTES", limit)
     plain = pa.array([f"{i % 100:016}" for i in range(1000)])
     column = plain.dictionary_encode()
+    # One dictionary is small enough to stay encoded, but the 25 dictionaries together exceed the limit.
     assert limit / 25 < column.dictionary.nbytes < limit / 16
     schema = pa.schema([(f"c{i}", pa.string()) for i in range(25)])
     batch = Batch(schema, (column,) * 25, 1000)

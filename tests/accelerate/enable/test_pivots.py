@@ -1,9 +1,10 @@
-"""Under ``kq.enable``, the engine finds the values of a ``pivot`` if Python can pass them to Spark unchanged."""
+"""Under ``kq.enable``, the engine finds values of ``pivot`` and ``crosstab`` that Python can pass to Spark unchanged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import AnalysisException, PySparkTypeError
@@ -11,8 +12,10 @@ from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql import functions as F
 
 import kquery_spark as kq
+from kquery_spark.accelerate.execution.dataframe import EngineFrame
 from kquery_spark.accelerate.observers import QueryEvent
 from kquery_spark.errors import Unsupported
+from tests.conftest import settings
 
 FOUND_BY_ENGINE = ("s", "i", "l", "b", "t.s", "`odd.name`", "constant", "y", "h")
 
@@ -127,7 +130,7 @@ CROSSTABS = [
 
 
 @pytest.mark.parametrize(("first", "second"), CROSSTABS)
-def test_crosstab_is_that_of_spark(
+def test_crosstab_has_the_columns_and_rows_of_spark(
     frame: DataFrame, events: list[QueryEvent], first: str, second: str
 ) -> None:
     kq.disable(frame.sparkSession)
@@ -153,12 +156,36 @@ def test_crosstab_of_strings_that_name_columns(
     expected = frame.crosstab("a", "b")
     kq.enable(spark, when="always")
     actual = frame.crosstab("a", "b")
-    assert events
+    assert events[-1].place == "tasks"
     assert actual.columns == expected.columns
     assert sorted(actual.collect(), key=str) == sorted(expected.collect(), key=str)
 
 
-def test_what_spark_rejects_in_crosstab_is_its_error(frame: DataFrame, events: list[QueryEvent]) -> None:
+def test_an_error_of_the_values_does_not_start_crosstab_again(
+    frame: DataFrame, events: list[QueryEvent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise, a crosstab whose job the user has cancelled would run in Spark."""
+
+    def cancelled(self: EngineFrame) -> list[Any]:
+        raise AnalysisException("cancelled")
+
+    monkeypatch.setattr(EngineFrame, "collect", cancelled)
+    with pytest.raises(AnalysisException, match="cancelled"):
+        frame.crosstab("k", "s")
+
+
+def test_crosstab_with_too_many_values_is_an_error_of_spark(
+    frame: DataFrame, events: list[QueryEvent]
+) -> None:
+    with (
+        settings(frame.sparkSession, {"spark.sql.pivotMaxValues": "3"}),
+        pytest.raises(AnalysisException, match="more than 3 distinct values"),
+    ):
+        frame.crosstab("k", "s")
+    assert events[-1].place == "tasks"
+
+
+def test_crosstab_raises_the_errors_of_spark(frame: DataFrame, events: list[QueryEvent]) -> None:
     with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
         frame.crosstab("nosuch", "k")
     assert not events

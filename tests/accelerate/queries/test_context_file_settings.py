@@ -40,17 +40,30 @@ def written(spark: Any, directory: Path, file_format: str) -> str:
     return str(directory)
 
 
+def register(context: kq.ExecutionContext, file_format: str, path: str, *args: Any, **options: Any) -> None:
+    """Register files of a format as the table t."""
+    getattr(context, f"register_{file_format}")("t", path, *args, **options)
+
+
+def engine_rows(frame: kq.DataFrame) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in frame.to_arrow().to_pylist()]
+
+
+def spark_rows(frame: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in frame.collect()]
+
+
 @pytest.mark.parametrize(("file_format", "name", "value"), DECLINED)
 def test_other_values_are_declined(
     spark: Any, tmp_path: Path, file_format: str, name: str, value: str
 ) -> None:
     files = written(spark, tmp_path / "files", file_format)
     before = kq.ExecutionContext(spark)
-    getattr(before, f"register_{file_format}")("t", files)
+    register(before, file_format, files)
     with settings(spark, {name: value}):
         context = kq.ExecutionContext(spark)
         with pytest.raises(Unsupported, match=f"files are not supported while {name} is {value}"):
-            getattr(context, f"register_{file_format}")("t", files)
+            register(context, file_format, files)
         assert context.sql("SELECT 1 AS a").to_arrow().to_pydict() == {"a": [1]}
     assert before.table("t").count() == 1
 
@@ -63,7 +76,7 @@ def test_settings_that_change_after_registration_are_declined(
 ) -> None:
     files = written(spark, tmp_path / "files", file_format)
     context = kq.ExecutionContext(spark)
-    getattr(context, f"register_{file_format}")("t", files)
+    register(context, file_format, files)
     query = context.table("t")
     with settings(spark, {name: value}):
         for run in (query.to_arrow, query.to_spark):
@@ -82,18 +95,20 @@ def test_settings_that_change_between_registrations_are_declined(spark: Any, tmp
     with settings(spark, {DATETIME_REBASE: "LEGACY"}), changed:
         context.register_parquet("b", path)
     context.register_parquet("b", path)
-    expected = [tuple(row) for row in spark.read.parquet(path).collect()]
-    assert [tuple(row.values()) for row in context.table("b").to_arrow().to_pylist()] == expected
+    assert engine_rows(context.table("b")) == spark_rows(spark.read.parquet(path))
 
 
 def test_registrations_that_fail_do_not_decide_the_settings(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "a.parquet")
     pq.write_table(pa.table({"a": [1]}), path)
-    pq.write_table(pa.table({"a": [1], "A": [2]}), tmp_path / "twice.parquet")
+    pq.write_table(pa.table({"a": [1], "A": [2]}), tmp_path / "case.parquet")
+    pq.write_table(pa.Table.from_arrays([[1], [2]], ["a", "a"]), tmp_path / "twice.parquet")
     context = kq.ExecutionContext(spark)
-    for failing in ("absent.parquet", "twice.parquet"):
-        with pytest.raises(KQueryError):
-            context.register_parquet("t", str(tmp_path / failing))
+    same_names = "columns whose names are equal or differ only in case are not supported"
+    errors = {"absent": "no such file", "case": same_names, "twice": same_names}
+    for failing, message in errors.items():
+        with pytest.raises(KQueryError, match=message):
+            context.register_parquet("t", str(tmp_path / f"{failing}.parquet"))
     with settings(spark, {DATETIME_REBASE: "LEGACY"}):
         assert context.sql("SELECT 1 AS a").to_arrow().to_pydict() == {"a": [1]}
         context.register_parquet("t", path)
@@ -113,8 +128,7 @@ def test_old_dates_of_other_writers_follow_the_calendar_mode(spark: Any, tmp_pat
             with pytest.raises(Exception, match="refuses to read in EXCEPTION mode"):
                 context.table("t").to_arrow()
         else:
-            expected = [tuple(row) for row in spark.read.parquet(path).collect()]
-            assert [tuple(row.values()) for row in context.table("t").to_arrow().to_pylist()] == expected
+            assert engine_rows(context.table("t")) == spark_rows(spark.read.parquet(path))
 
 
 def plan_of_file(path: str) -> bytes:
@@ -142,15 +156,14 @@ def test_old_dates_of_plans_and_tables_follow_the_calendar_mode(
     def rows() -> list[tuple[Any, ...]]:
         if kind == "delta":
             context.register_delta("t", str(tmp_path / "delta"))
-        frame = context.table("t") if kind == "delta" else context.substrait(plan)
-        return [tuple(row.values()) for row in frame.to_arrow().to_pylist()]
+        return engine_rows(context.table("t") if kind == "delta" else context.substrait(plan))
 
     with settings(spark, {DATETIME_REBASE: mode}):
         if mode == "EXCEPTION":
             with pytest.raises(KQueryError, match="refuses to read in EXCEPTION mode"):
                 rows()
         else:
-            assert rows() == [tuple(row) for row in spark.read.parquet(path).collect()]
+            assert rows() == spark_rows(spark.read.parquet(path))
     if mode == "LEGACY":
         with pytest.raises(KQueryError, match=f"{DATETIME_REBASE} changed after files were registered"):
             rows()
@@ -182,9 +195,8 @@ def test_old_times_are_rebased_in_the_zone_of_their_file(
         writer.add_key_value_metadata(keys)
     context = kq.ExecutionContext(spark)
     context.register_parquet("t", path)
-    expected = [tuple(row) for row in spark.sql(f"SELECT unix_micros(t) FROM parquet.`{path}`").collect()]
-    ours = context.sql("SELECT unix_micros(t) AS m FROM t").to_arrow().to_pylist()
-    assert [tuple(row.values()) for row in ours] == expected
+    expected = spark_rows(spark.sql(f"SELECT unix_micros(t) FROM parquet.`{path}`"))
+    assert engine_rows(context.sql("SELECT unix_micros(t) AS m FROM t")) == expected
 
 
 @pytest.mark.parametrize("file_format", ["csv", "json"])
@@ -196,11 +208,11 @@ def test_dates_that_only_the_old_parser_accepts_raise(spark: Any, tmp_path: Path
         with pytest.raises(Exception, match="timeParserPolicy"):
             read.collect()
         context = kq.ExecutionContext(spark)
-        getattr(context, f"register_{file_format}")("t", str(path), "d date")
+        register(context, file_format, str(path), "d date")
         with pytest.raises(Exception, match="timeParserPolicy is EXCEPTION"):
             context.table("t").to_arrow()
         with pytest.raises(KQueryError, match=TIME_PARSER):
-            getattr(context, f"register_{file_format}")("t", str(path), "d date", dateFormat="yyyy-MM-dd")
+            register(context, file_format, str(path), "d date", dateFormat="yyyy-MM-dd")
 
 
 @pytest.mark.parametrize("file_format", ["csv", "json"])
@@ -210,4 +222,4 @@ def test_the_column_of_malformed_lines_is_declined(spark: Any, tmp_path: Path, f
     with settings(spark, {"spark.sql.columnNameOfCorruptRecord": "bad"}):
         context = kq.ExecutionContext(spark)
         with pytest.raises(Unsupported, match="the column bad of malformed lines is not supported"):
-            getattr(context, f"register_{file_format}")("t", str(path), "a int, bad string")
+            register(context, file_format, str(path), "a int, bad string")

@@ -104,7 +104,7 @@ def test_changed_settings_are_declined(spark: Any, name: str, value: str) -> Non
         assert query.count() == 1
 
 
-def test_an_interrupt_of_the_analysis_is_not_replaced() -> None:
+def test_unsupported_constants_replace_errors_of_the_analysis_but_no_interrupts() -> None:
     def refuse() -> SessionSettings:
         raise Unsupported("the session cannot be read")
 
