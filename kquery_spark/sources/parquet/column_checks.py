@@ -7,6 +7,7 @@ import pyarrow as pa
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.parquet.calendar import RebaseSettings
 from kquery_spark.sources.parquet.column_types import is_in_nanoseconds, mismatch, readable_as
+from kquery_spark.sources.parquet.declared_types import is_day_time
 from kquery_spark.sources.parquet.features import BROTLI, DEPENDENT_PAGES, NANOSECONDS
 from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.variants import check_compiled, check_variant
@@ -82,4 +83,6 @@ def spark_field(field: pa.Field, opened: OpenFile, tz: str) -> pa.Field:
         raise Unsupported(f"the Parquet column {field.name} has INT96 times inside, which is not supported")
     if field.name in opened.int96:
         return pa.field(field.name, t.timestamp(tz))
+    if is_day_time(opened.declared.get(field.name, {})):
+        return pa.field(field.name, t.DAY_TIME)
     return pa.field(field.name, t.nullable_within(spark_column_type(field, tz)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from kquery_spark.sources.parquet.calendar import (
     time_leaves,
 )
 from kquery_spark.sources.parquet.checked_footer import checked_reader
+from kquery_spark.sources.parquet.declared_types import declared_fields
 from kquery_spark.sources.parquet.flat_chunk import INDEX_ENCODINGS, has_delta_strings
 from kquery_spark.sources.parquet.footer import read_footer, storage_metadata
 from kquery_spark.sources.parquet.leaves import Leaf, column_leaves, may_exceed_type
@@ -170,6 +172,11 @@ class ParsedFooter:
     def zone_of(self, settings: RebaseSettings) -> str | None:
         """The time zone by which old times are rebased; None if it is unknown."""
         return settings.zone_of(self._key_values)
+
+    @cached_property
+    def declared(self) -> dict[str, Mapping[str, Any]]:
+        """The JSON of the columns in the schema that Spark wrote into the footer, by name."""
+        return declared_fields(self._key_values)
 
     @cached_property
     def _times(self) -> dict[str, dict[int, TimeLeaf]]:
