@@ -14,11 +14,23 @@ from kquery_spark.run_control import current_control
 _STOP_POLL_SECONDS = 0.1
 
 
+class NotShared(Exception):
+    """Raised by a builder whose value is for one run only. Runs that wait for the value then build their own, in parallel."""
+
+
 @dataclass
 class _Entry:
     value: Any
     size: int
     last_use: int
+
+
+@dataclass
+class _Build:
+    """A build of a value that is not cached. The run that builds it holds the lock."""
+
+    lock: threading.Lock
+    is_shared: bool = True
 
 
 @contextmanager
@@ -46,40 +58,49 @@ class WorkerCache:
     def __init__(self) -> None:
         self._entries: dict[object, _Entry] = {}
         self._uses = 0
-        self._locks: dict[object, threading.Lock] = {}
+        self._builds: dict[object, _Build] = {}
         self._lock = threading.Lock()
 
     def get(self, key: object, build: Callable[[], tuple[Any, int]], limit: int) -> Any:
         """Return the cached value. If there is none, ``build`` returns a new one and its size in bytes.
 
         limit: the most bytes to cache afterwards. The newest value remains even if it alone is larger, except for 0, which
-        disables the cache.
+        disables the cache. Errors of ``build`` are raised, and nothing is cached.
         """
         with self._lock:
             entry = self._used(key)
             if entry is not None:
                 return entry.value
-            lock = self._locks.setdefault(key, threading.Lock())
-        with _held_by_this_run(lock):
+            shared_build = self._builds.setdefault(key, _Build(threading.Lock()))
+        with _held_by_this_run(shared_build.lock):
             with self._lock:
                 entry = self._used(key)
                 if entry is not None:
                     return entry.value
-            try:
-                value, size = build()
-            except BaseException:
-                with self._lock:
-                    self._locks.pop(key, None)
-                raise
+            if shared_build.is_shared:
+                return self._build(key, build, limit, shared_build)
+        return build()[0]
+
+    def _build(
+        self, key: object, build: Callable[[], tuple[Any, int]], limit: int, shared_build: _Build
+    ) -> Any:
+        """Build and cache a value. The caller holds the lock of the build."""
+        try:
+            value, size = build()
+        except BaseException as error:
+            shared_build.is_shared = not isinstance(error, NotShared)
             with self._lock:
-                self._uses += 1
-                self._entries[key] = _Entry(value, size, self._uses)
-                self._locks.pop(key, None)
-                # Remove the least recently used values. The newest one stays even if it alone exceeds the limit:
-                # ``limit > 0`` counts as 1 entry. With the limit 0, it counts as 0, so nothing stays.
-                while len(self._entries) > (limit > 0) and self._held() > limit:
-                    self._forget_one()
-            return value
+                self._builds.pop(key, None)
+            raise
+        with self._lock:
+            self._uses += 1
+            self._entries[key] = _Entry(value, size, self._uses)
+            self._builds.pop(key, None)
+            # Remove the least recently used values. The newest one stays even if it alone exceeds the limit:
+            # ``limit > 0`` counts as 1 entry. With the limit 0, it counts as 0, so nothing stays.
+            while len(self._entries) > (limit > 0) and self._held() > limit:
+                self._forget_one()
+        return value
 
     def _used(self, key: object) -> _Entry | None:
         entry = self._entries.get(key)

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from kquery_spark.physical.worker_cache import WorkerCache
+from kquery_spark.physical.worker_cache import NotShared, WorkerCache
 
 
 def built(log, key, size=10):
@@ -53,3 +53,36 @@ def test_threads_that_ask_at_once_share_one_build():
     for thread in threads:
         thread.join()
     assert len(log) == 1
+
+
+def test_threads_that_wait_for_a_value_that_is_not_shared_build_at_the_same_time():
+    cache, waiting = WorkerCache(), threading.Barrier(2)
+    first_is_building, end_first = threading.Event(), threading.Event()
+    outcomes = []
+
+    def first():
+        first_is_building.set()
+        end_first.wait(10)
+        raise NotShared
+
+    def other():
+        waiting.wait(10)  # raises an error unless two threads are here at the same time
+        raise NotShared
+
+    def run(build):
+        try:
+            cache.get("k", build, 10)
+        except Exception as error:
+            outcomes.append(type(error))
+
+    threads = [threading.Thread(target=run, args=(build,)) for build in (first, other, other)]
+    threads[0].start()
+    first_is_building.wait(10)
+    for thread in threads[1:]:
+        thread.start()
+    time.sleep(0.5)  # both wait for the first build
+    end_first.set()
+    for thread in threads:
+        thread.join()
+    assert outcomes == [NotShared] * 3
+    assert cache.get("k", lambda: ("value", 1), 10) == "value"

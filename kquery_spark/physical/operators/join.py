@@ -33,6 +33,7 @@ from kquery_spark.physical.operators.base import BinaryExec, PhysicalPlan, TaskC
 from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.physical.pairs import MAX_PAIRS
 from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, hashed_bytes
+from kquery_spark.physical.worker_cache import NotShared
 from kquery_spark.types.batch import Batch, coalesced, concat
 
 #: By build side, the kinds of joins that output no build row on its own, only together with a probe row or not at all.
@@ -42,8 +43,8 @@ _EMITS_PROBE_ROWS_ONLY = {
 }
 
 
-class _SpilledBuildSide(Exception):
-    """Raised while the worker's cache builds a build side: it exceeds the budget, so it is on disk and is not cached."""
+class _SpilledBuildSide(NotShared):
+    """Raised while the worker's cache builds a build side: it exceeds the budget, so it is in files of this run."""
 
     def __init__(self, side: SpilledSide | SpillFile) -> None:
         super().__init__("the build side exceeds the memory budget")
