@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class UniqueNames:
     """Generates column names that are unique in the query: ``stem``, ``stem_2``, ``stem_3`` ..."""
@@ -32,3 +34,20 @@ class UniqueNames:
         self._used_names.difference_update(self._order[mark:])
         del self._order[mark:]
         self._counts.clear()
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Return the names, with a number appended to repeated ones: ``a, a, a_2`` becomes ``a, a_3, a_2``."""
+    unique: list[str] = []
+    used_names = set(names)
+    next_count: dict[str, int] = {}
+    for name in names:
+        if name not in next_count:
+            next_count[name] = 2
+            unique.append(name)
+            continue
+        while (suffixed := f"{name}_{next_count[name]}") in used_names:
+            next_count[name] += 1
+        used_names.add(suffixed)
+        unique.append(suffixed)
+    return unique

@@ -15,7 +15,7 @@ _STOP_POLL_SECONDS = 0.1
 
 
 class NotShared(Exception):
-    """Raised by a builder whose value is for one run only. Runs that wait for the value then build their own, in parallel."""
+    """Raised by a builder whose value is for one run only. Runs that wait for it then build their own, in parallel."""
 
 
 @dataclass

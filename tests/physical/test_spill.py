@@ -335,11 +335,11 @@ def test_distinct_values_of_wide_rows_stay_within_the_budget() -> None:
 @pytest.mark.parametrize("name", ["collect_list", "percentile"])
 def test_large_partial_states_of_a_few_groups_are_sent_on(name: str) -> None:
     config = EngineConfig(memory_bytes=200_000, batch_rows=100)
-    rows = pa.table({"k": np.arange(1 << 20) % 3, "v": np.arange(1 << 20)})
+    rows = pa.table({"k": np.arange(1 << 22) % 3, "v": np.arange(1 << 22)})
     value, share = Column("v", t.LONG), Literal(0.5, t.DOUBLE)
     call = AggregateCall.of(name, value, *([share] if name == "percentile" else []))
     plan = AggregateExec(read(rows), (Named(Column("k", t.LONG), "k"),), (Named(call, "a"),), Phase.PARTIAL)
     batches, most = held_bytes(plan, rows, config)
     assert len(batches) > 2
-    # a few copies of the largest batch that is grouped at a time: 256 Ki rows of 16 bytes
+    # a few copies of the largest batch that is grouped at a time: 256 Ki rows of 16 bytes, of 64 MB in total
     assert most < 5 * 16 * (1 << 18)

@@ -20,6 +20,7 @@ from kquery_spark.sources.json import maps
 from kquery_spark.sources.json.options import JsonOptions, json_options
 from kquery_spark.sources.json.source import json_source
 from kquery_spark.stages.serialization import from_bytes, to_bytes
+from tests.conftest import SPARK_VERSION
 from tests.sources.compare import assert_same, read_all, written
 
 
@@ -204,7 +205,8 @@ LONG = "x" * 50_001
 )
 def test_names_longer_than_jackson_reads_are_refused(spark, tmp_path, name):
     path = written(tmp_path, f'{{"a":1}}\n{{"{name}" : 1,"a":2}}\n')
-    assert spark.read.schema("a int").json(str(path)).collect() == [(1,), (None,)]
+    if SPARK_VERSION >= (4, 0):  # before, Spark's Jackson has no limit
+        assert spark.read.schema("a int").json(str(path)).collect() == [(1,), (None,)]
     with pytest.raises(
         SourceError, match="line 2: JSON names of more than 50000 characters are not supported"
     ):

@@ -8,7 +8,7 @@ from kquery_spark.errors import SubstraitError
 from kquery_spark.expr import Named
 from kquery_spark.frontends.substrait.messages import Message
 from kquery_spark.frontends.substrait.types import depth_first_names
-from kquery_spark.frontends.unique_names import UniqueNames
+from kquery_spark.frontends.unique_names import unique_names
 from kquery_spark.logical import LogicalPlan, Projection
 
 MAX_COLUMNS = 10_000
@@ -26,11 +26,6 @@ def hinted_names(message: Message, count: int) -> list[str] | None:
 def output_names(message: Message, stems: Sequence[str]) -> list[str]:
     """Return unique names for the columns of a relation: those of its hint, or else the stems, numbered if repeated."""
     return hinted_names(message, len(stems)) or unique_names(stems)
-
-
-def unique_names(stems: Sequence[str]) -> list[str]:
-    """Return the names, with a number appended to repeated ones: ``a, a`` becomes ``a, a_2``."""
-    return list(map(UniqueNames().fresh, stems))
 
 
 def emit_mapping(message: Message, width: int) -> Sequence[int] | None:

@@ -29,13 +29,12 @@ from kquery_spark.frontends.substrait.output_columns import (
     emit_mapping,
     hinted_names,
     root_names,
-    unique_names,
 )
 from kquery_spark.frontends.substrait.scope import OuterQuery, Scope, WindowCalls, columns_of_plan
 from kquery_spark.frontends.substrait.tables import TableReader
 from kquery_spark.frontends.substrait.types import TypeReader
 from kquery_spark.frontends.substrait.windows import WindowReader
-from kquery_spark.frontends.unique_names import UniqueNames
+from kquery_spark.frontends.unique_names import UniqueNames, unique_names
 from kquery_spark.logical import (
     Filter,
     Join,

@@ -8,23 +8,6 @@ from kquery_spark.expr import Column, Expr, Named
 from kquery_spark.logical import Aggregate, LogicalPlan, Projection
 
 
-def unique_names(names: Sequence[str]) -> list[str]:
-    """Make names unique by a suffix: ``a``, ``a_2``, ``a_3``."""
-    unique: list[str] = []
-    used_names = set(names)
-    next_count: dict[str, int] = {}
-    for name in names:
-        if name not in next_count:
-            next_count[name] = 2
-            unique.append(name)
-            continue
-        while (suffixed := f"{name}_{next_count[name]}") in used_names:
-            next_count[name] += 1
-        used_names.add(suffixed)
-        unique.append(suffixed)
-    return unique
-
-
 def column_names(values: Sequence[Expr]) -> list[str] | None:
     """Return the column names of values that are plain columns; None if one of them is not a column."""
     columns = [v for v in values if isinstance(v, Column)]

@@ -25,7 +25,7 @@ from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import AnalyzedSubquery
 from kquery_spark.frontends.sql.analyzer.generators import GeneratorAnalyzer
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
-from kquery_spark.frontends.sql.analyzer.output_columns import column_names, output_plan, unique_names
+from kquery_spark.frontends.sql.analyzer.output_columns import column_names, output_plan
 from kquery_spark.frontends.sql.analyzer.recursion import (
     RecursiveTable,
     is_recursive,
@@ -39,7 +39,7 @@ from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as r
 from kquery_spark.frontends.sql.ast.node import Node, walk
-from kquery_spark.frontends.unique_names import UniqueNames
+from kquery_spark.frontends.unique_names import UniqueNames, unique_names
 from kquery_spark.logical import Limit, LogicalPlan, Projection, SetOperation, Sort, Union
 from kquery_spark.logical.aggregate import distinct_rows
 from kquery_spark.logical.set_operation import SetKind

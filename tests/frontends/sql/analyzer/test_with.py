@@ -47,3 +47,8 @@ def test_other_uses_are_not(context: kq.ExecutionContext) -> None:
     assert context.sql(f"{TABLE} SELECT count(*) AS n FROM c").to_arrow().to_pydict() == {"n": [3]}
     joined = TABLE.replace("number", "same") + " SELECT count(*) AS n FROM c AS a JOIN c AS b USING (id, r)"
     assert context.sql(joined).to_arrow().to_pydict() == {"n": [3]}
+
+
+def test_arguments_of_assert_true_are_one_use(context: kq.ExecutionContext) -> None:
+    query = f"{TABLE} SELECT assert_true((SELECT count(r) FROM c) = 3) AS a"
+    assert context.sql(query).to_arrow().to_pydict() == {"a": [None]}
