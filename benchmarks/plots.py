@@ -16,6 +16,7 @@ _COLORS = {
     "datafusion": "#6b4fa0",
     "polars": "#2a9d8f",
     "sail": "#888888",
+    "comet": "#b5438a",
 }
 
 

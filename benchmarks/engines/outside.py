@@ -20,6 +20,7 @@ OUTSIDE = {
     "datafusion": ("datafusion", "datafusion"),
     "polars": ("polars", "polars"),
     "sail": ("pysail", "pysail"),
+    "comet": ("pyspark", "pyspark"),
 }
 """Engine -> the module that must be importable, and the package to install for it."""
 

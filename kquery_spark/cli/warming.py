@@ -19,7 +19,7 @@ def compile_loops(say: Callable[[str], None]) -> None:
     for loops in ALL_LOOPS:
         if loops.directory is None:
             code = Exit.OUTPUT if has_numba() else Exit.USAGE
-            raise Failure(code, f"cannot compile the loops: they {loops.absence}")
+            raise Failure(code, f"cannot compile the loops: they {loops.not_ready_clause}")
         was_ready, start = loops.are_compiled, time.perf_counter()
         loops.compile_now()
         outcome = "already compiled" if was_ready else f"compiled in {time.perf_counter() - start:.1f} s"

@@ -26,7 +26,7 @@ from kquery_spark.kernels.utf8 import (
     replace_malformed,
     strings_from_bytes,
 )
-from kquery_spark.kernels.utf8_string import BeyondString
+from kquery_spark.kernels.utf8_string import ReadPastEnd
 from kquery_spark.run_control import bounding_control, check_run
 from kquery_spark.types import names as t
 from kquery_spark.types.str_enum import StrEnum
@@ -101,7 +101,7 @@ def _call_by_rows(
         malformed &= array.is_valid().to_numpy(zero_copy_only=False)
     try:
         results = list(_evaluate_rows(rule, [_row_values(a, malformed) for a in arrays]))
-    except BeyondString:
+    except ReadPastEnd:
         reason = f"{name} of a string that ends in the middle of a character depends on the bytes after it in Spark"
         raise Unsupported(reason) from None
     column = strings_from_bytes(results) if dtype == t.STRING else pa.array(results, dtype)

@@ -1,1 +1,1 @@
-"""Kernels over arrays by topic: numpy and numba, with no idea of functions or plans."""
+"""Vectorized algorithms over arrays, with numpy and numba. They do not depend on functions or plans."""

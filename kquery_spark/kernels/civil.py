@@ -109,8 +109,12 @@ def digits(values: Any, width: int) -> npt.NDArray[np.uint8]:
     return np.asarray(values[:, None] // powers % 10 + ord("0"), np.uint8)
 
 
-def fixed_text(columns: list[Any], length: int, mask: Any) -> pa.Array:
-    """Build strings of equal width from blocks of ASCII characters (two-dimensional arrays) and literal pieces (bytes)."""
+def fixed_width_strings(columns: list[Any], length: int, mask: Any) -> pa.Array:
+    """Build strings of equal width; NULL where ``mask``.
+
+    columns: the parts of the strings from left to right. A part is either bytes that all rows have in common, or a
+    two-dimensional array with the ASCII characters of each row.
+    """
     width = sum(len(c) if isinstance(c, bytes) else c.shape[1] for c in columns)
     check_string_bytes(length * width, "strings of a batch")
     cells = np.empty((length, width), np.uint8)
@@ -142,7 +146,9 @@ def date_strings(days: Int64s, mask: Any) -> pa.Array:
     """Format days since the epoch as ``yyyy-MM-dd``."""
     year, month, day = split(days)
     if len(days) == 0 or ((year >= 0) & (year <= 9999)).all():
-        return fixed_text([digits(year, 4), b"-", digits(month, 2), b"-", digits(day, 2)], len(days), mask)
+        return fixed_width_strings(
+            [digits(year, 4), b"-", digits(month, 2), b"-", digits(day, 2)], len(days), mask
+        )
     parts = zip(year.tolist(), month.tolist(), day.tolist(), strict=True)
     strings = [f"{year_text(y)}-{m:02d}-{d:02d}" for y, m, d in parts]
     return pa.array(strings, t.STRING, mask=mask)
@@ -154,10 +160,10 @@ def timestamp_strings(local: Int64s, mask: Any) -> pa.Array:
     seconds, fraction = micros // 1_000_000, micros % 1_000_000
     clock = [digits(seconds // 3600, 2), b":", digits(seconds // 60 % 60, 2), b":", digits(seconds % 60, 2)]
     if not fraction.any():
-        time = fixed_text(clock, len(local), mask)
+        time = fixed_width_strings(clock, len(local), mask)
     else:
-        time = fixed_text([*clock, b".", digits(fraction, 6)], len(local), mask)
+        time = fixed_width_strings([*clock, b".", digits(fraction, 6)], len(local), mask)
         trimmed = pc.utf8_rtrim(pc.utf8_rtrim(time, characters="0"), characters=".")
-        whole = fixed_text(clock, len(local), mask)
+        whole = fixed_width_strings(clock, len(local), mask)
         time = pc.if_else(pa.array(fraction == 0), whole, trimmed)
     return pc.binary_join_element_wise(date_strings(days, mask), time, " ")

@@ -1,4 +1,6 @@
-"""Loads packages of loops that numba compiles once per machine, in the background. Until then queries use pyarrow only.
+"""Loads the compiled loops: packages of numba kernels, each of which is compiled once per machine, in the background.
+
+Until a package is loaded, queries use pyarrow or numpy instead.
 
 Compiling a package takes up to 30 seconds; loading it from numba's cache takes 0.3 seconds. Neither may delay a query:
 
@@ -58,7 +60,7 @@ class CompiledLoops:
         self.package = package
         self._lock = threading.Lock()
         self._module: ModuleType | None = None
-        self._next_look = 0.0
+        self._next_check_time = 0.0
         self._requests = 0
 
     def kernels(self, chunks: int = 1) -> ModuleType | None:
@@ -81,16 +83,16 @@ class CompiledLoops:
         if (
             self._module is None
             and self._requests
-            and time.monotonic() >= self._next_look
+            and time.monotonic() >= self._next_check_time
             and not self._lock.locked()
         ):
-            self._next_look = time.monotonic() + _POLL_SECONDS
+            self._next_check_time = time.monotonic() + _POLL_SECONDS
             threading.Thread(target=self.load, name="kquery-kernels").start()
 
     def load(self) -> None:
         """Import the kernels if they are compiled; otherwise start to compile them in the background."""
         with self._lock:
-            if self._module is None and self._next_look < _NEVER:
+            if self._module is None and self._next_check_time < _NEVER:
                 self._load_or_start_compiling()
 
     @property
@@ -105,7 +107,7 @@ class CompiledLoops:
         return self.are_compiled
 
     @property
-    def absence(self) -> str:
+    def not_ready_clause(self) -> str:
         """Why the loops are not ready, as the predicate of a sentence that begins with "the loops that ... needs"."""
         if self.directory is not None:
             return "are not compiled on this machine yet"
@@ -132,13 +134,13 @@ class CompiledLoops:
     def _load_or_start_compiling(self) -> None:
         directory = self.directory
         if directory is None:
-            self._next_look = _NEVER
+            self._next_check_time = _NEVER
         elif (directory / _READY).exists():
-            self._next_look = _NEVER  # a failed import is not repeated in this process
+            self._next_check_time = _NEVER  # a failed import is not repeated in this process
             with contextlib.suppress(Exception):  # for example incompatible versions, or a broken cache
                 self._module = self._import_package(directory)
         elif _is_younger(directory / _FAILED, _RETRY_SECONDS):
-            self._next_look = _NEVER
+            self._next_check_time = _NEVER
         elif _claim_compilation(directory):
             _start_compiler(self.package)
 

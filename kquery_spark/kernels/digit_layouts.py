@@ -51,7 +51,7 @@ def filled_layouts(keys: Int64s, layout: Callable[[int], str], cells: Cells, mas
     for rows in np.split(same.rows, same.starts[1:]):
         template = layout(int(keys[rows[0]]))
         reserve_rows(len(rows), len(template))
-        strings.append(civil.fixed_text(_columns(template, cells[rows]), len(rows), None))
+        strings.append(civil.fixed_width_strings(_columns(template, cells[rows]), len(rows), None))
     positions = np.empty(len(keys), np.int64)
     positions[same.rows] = np.arange(len(keys))
     return pa.concat_arrays(strings).take(pa.array(positions, mask=mask))

@@ -32,7 +32,7 @@ def is_array(dtype: pa.DataType) -> bool:
 
 
 def coerce_to_element(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    """Coerce the types of an array and a value: a narrower integer is widened to the element type, NULL takes it."""
+    """Coerce the types of an array and a value: a narrower integer and NULL become the element type."""
     element = types[0].value_type if is_array(types[0]) else types[0]
     if types[1] == t.NULL:
         return [types[0], element]
@@ -95,7 +95,7 @@ def element_places(sizes: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def cast_nullability(values: pa.Array, dtype: pa.DataType) -> pa.Array:
-    """Cast values to a type that differs only in the nullability of nested fields; values of the NULL type to any type."""
+    """Cast values to a type that differs only in the nullability of nested fields. The NULL type is cast to any type."""
     if values.type == dtype:
         return values
     return pa.nulls(len(values), dtype) if values.type == t.NULL else relabeled(values, dtype)
@@ -148,6 +148,7 @@ def value_ranks(values: pa.Array) -> Int64s:
     dtype = values.type
     nulls = np.asarray(values.is_null().to_numpy(zero_copy_only=False), np.bool_)
     if t.is_fractional(dtype):
+        # np.unique sorts NaN last and counts all NaNs as one value; adding 0.0 turns -0.0 into 0.0.
         plain = values.fill_null(0) if values.null_count else values
         _, ranks = np.unique(plain.to_numpy(zero_copy_only=False) + 0.0, return_inverse=True)
     else:

@@ -219,7 +219,10 @@ def exp(values: Doubles) -> Doubles:
 
 
 def _times_power(values: Doubles, k: npt.NDArray[np.int64]) -> Doubles:
-    """Multiply values near 1 by 2^k; subnormal results are rounded once."""
+    """Multiply values near 1 by 2^k, by adding k to their exponents.
+
+    Subnormal results (``deep``) are computed as 2^(k + 1000) and then multiplied by 2^-1000, so they are rounded once.
+    """
     deep = k < -1021
     if not deep.any():
         return (values.view(np.int64) + (k << 52)).view(np.float64)
@@ -294,6 +297,7 @@ def asin(values: Doubles) -> Doubles:
     upper = _upper(size)
     inner = values + values * _arc_ratio(values * values)
     inner = np.where(upper < 0x3E400000, values, inner)
+    # For |x| >= 0.5, asin(x) = pi/2 - 2 * asin(sqrt(t)). The root is w + c, where w has the upper bits of the rounded root.
     t = (1.0 - size) * 0.5
     ratio = _arc_ratio(t)
     s = np.sqrt(t)
@@ -332,6 +336,7 @@ def cbrt(values: Doubles) -> Doubles:
     size = np.abs(values)
     upper = _upper(size)
     subnormal = upper < 0x00100000
+    # The constants (B2 and B1 of fdlibm) restore the bias of the exponent after the division by 3.
     lifted = _upper(size * _TWO_54) // 3 + 696219795
     t = (np.where(subnormal, lifted, upper // 3 + 715094163) << 32).view(np.float64)
     r = t * t / size

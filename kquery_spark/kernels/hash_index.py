@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kquery_spark.types.vector import Int64s
 
 # Up to this number of values most slots stay free, so that the first probe finds that a value is absent.
-_MAX_ROOMY_VALUES = 1 << 16
+_MAX_SPARSE_VALUES = 1 << 16
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """The multiplier of Fibonacci hashing: 2^64 divided by the golden ratio, rounded to an odd number."""
 
@@ -28,7 +28,7 @@ def hash_index_bytes(count: int) -> int:
 
 def _slot_bits(count: int) -> int:
     """Return the binary logarithm of the number of slots for ``count`` values."""
-    room = 8 if count <= _MAX_ROOMY_VALUES else 2
+    room = 8 if count <= _MAX_SPARSE_VALUES else 2
     return max(4, int(room * max(count, 1) - 1).bit_length())
 
 
@@ -68,6 +68,8 @@ class HashIndex:
         values = np.ascontiguousarray(values)
         slots = self._hash(values)
         positions = self._slots[slots].astype(np.int64)
+        # All rows read their first slot above. From here on, ``rows`` are those whose slot holds another value: they read
+        # the next slots until they find their value or a free slot (-1).
         rows = np.flatnonzero(positions >= 0)
         rows = rows[self._values[positions[rows]] != values[rows]] if len(self._values) else rows[:0]
         slots = slots[rows]

@@ -5,9 +5,8 @@ most strings and lines: the compiled loops of ``json_loops`` for functions, and 
 the others. ``json_loops/tokens.py`` has the same tokens for bytes, but shares no code with this parser: the loops work on
 positions and build no tree. Without numba, they take four times as long as this parser with its regular expressions.
 
-For a malformed line of a file, the question is whether Spark still returns some of its values. Jackson continues after the
-error, and may see the end of a nested value there. ``MalformedJson.certain`` is True if it certainly cannot; then all values
-of the row are NULL.
+Spark may still return some values of a malformed line of a file: Jackson continues after the error, and may find the end of
+a nested value there. ``MalformedJson.certain`` is True if that is impossible, so that all values of the row are NULL.
 """
 
 from __future__ import annotations
@@ -123,6 +122,7 @@ def _check_root_end(node: Node, following: str) -> None:
         if following not in " \t\r\n":
             raise MalformedJson
     elif following >= "0" and following not in "]}":
+        # After a word, Jackson accepts characters below "0" and closing brackets, but no letters, digits and underscores.
         if following >= "\x7f":
             raise Unsupported("JSON words that are followed by a non-ASCII character are not supported")
         if following.isalnum() or following == "_":
@@ -264,6 +264,10 @@ class _Parser:
         return paired if replacement is None else _SURROGATE.sub(replacement, paired)
 
     def _bad_character(self, following: int, depth: int, is_name: bool) -> MalformedJson:
-        """The error for a bad character in a string. Jackson continues after it, at position ``following``."""
+        """Return the error for a bad character in a string. Jackson continues after it, at position ``following``.
+
+        It is certain if nothing follows, or if no nested value is open and Jackson does not find the end of a field there: a
+        comma or a closing brace after a value (but not after a name).
+        """
         following_text = self._text[_skip_blanks(self._text, following) :]
         return MalformedJson(not following_text or (depth < 2 and (is_name or following_text[0] not in ",}")))

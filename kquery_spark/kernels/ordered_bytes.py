@@ -42,7 +42,7 @@ def can_order(dtype: pa.DataType) -> bool:
 def ordered_bytes(array: pa.Array) -> pa.Array:
     """Encode each value; NULL stays NULL. ``array`` must not be dictionary-encoded or narrowed."""
     if not can_order(array.type):
-        raise Unsupported(f"values of type {t.spark_name(array.type)} are not compared")
+        raise Unsupported(f"comparing values of type {t.spark_name(array.type)} is not supported")
     encoded = _values(array)
     return if_else(array.is_valid(), encoded, pa.scalar(None, pa.binary())) if array.null_count else encoded
 
@@ -98,7 +98,7 @@ def _big_endian(array: pa.Array) -> Any:
         bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
         return np.where(bits < 0, ~bits, bits ^ np.int64(-(2**63))).view(np.uint64).astype(">u8")
     if not (t.is_integral(dtype) or pa.types.is_temporal(dtype)):
-        raise Unsupported(f"values of type {t.spark_name(dtype)} inside of others are not compared")
+        raise Unsupported(f"comparing nested values of type {t.spark_name(dtype)} is not supported")
     if pa.types.is_temporal(dtype):
         array = array.view(t.INT) if dtype == t.DATE else array.view(t.LONG)
     values = array.cast(t.LONG).fill_null(0).to_numpy(zero_copy_only=False)

@@ -17,9 +17,8 @@ import numpy.typing as npt
 Positions = npt.NDArray[np.int64]
 
 _COOKIE, _COOKIE_WITH_RUNS = 12346, 12347
-_MIN_OFFSET_CONTAINERS = (
-    4  # a bitmap with runs stores offsets only if it has at least this number of containers
-)
+# A bitmap with runs stores the offsets of its containers only if it has at least this number of them.
+_MIN_OFFSET_CONTAINERS = 4
 _MAX_ARRAY_NUMBERS = 4096  # a container with at most this number lists its numbers; a larger one is a bit set
 _BITMAP_BYTES = 8192
 

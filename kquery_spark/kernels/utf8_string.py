@@ -2,7 +2,7 @@
 
 A byte that cannot begin a character is a character of its own. For example, ``b"a\\x80\\xc3\\xa9"`` has three characters:
 "a", the stray byte 80, and "é". The last character may be truncated, as in ``b"a\\xc3"``. If Spark would then read the bytes
-after the end of the string, which are arbitrary memory, the functions raise ``BeyondString``.
+after the end of the string, which are arbitrary memory, the functions raise ``ReadPastEnd``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _WIDTHS = bytes(
 )
 
 
-class BeyondString(Exception):
+class ReadPastEnd(Exception):
     """Spark would read memory after a string that ends in the middle of a character, so its answer is undefined."""
 
 
@@ -38,7 +38,7 @@ def length(value: bytes) -> int:
 
 def _cut(value: bytes, start: int, end: int) -> bytes:
     if end > len(value):
-        raise BeyondString
+        raise ReadPastEnd
     return value[start:end]
 
 
@@ -77,7 +77,7 @@ def reverse(value: bytes) -> bytes:
     """``reverse``. If the last character is truncated, Spark writes before the first byte of its result: undefined."""
     bounds = character_bounds(value)
     if bounds[-1] > len(value):
-        raise BeyondString
+        raise ReadPastEnd
     return b"".join(value[a:b] for a, b in zip(bounds[-2::-1], bounds[:0:-1], strict=True))
 
 
@@ -227,9 +227,9 @@ def _characters(value: bytes) -> list[bytes]:
 
 
 def _check_comparable(value: bytes, characters: list[bytes], others: list[bytes]) -> None:
-    """Raise BeyondString if the last character is truncated and another one begins with the same byte.
+    """Raise ReadPastEnd if the last character is truncated and another one begins with the same byte.
 
     Spark compares characters by their first bytes first, so only then does it read after the end of the string.
     """
     if character_bounds(value)[-1] > len(value) and any(other[0] == characters[-1][0] for other in others):
-        raise BeyondString
+        raise ReadPastEnd

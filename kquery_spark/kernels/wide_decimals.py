@@ -73,6 +73,8 @@ def divide(left: Vector, right: Vector, scale: int, length: int) -> pa.Array:
     a, b = unscaled(left, length), unscaled(right, length)
     negative = pc.xor(_negative(a), _negative(b))
     a, b = pc.abs(a), pc.abs(b)
+    # The unscaled quotient is a * 10^up / b. Arrow's quotient already has four decimals, so the dividend is multiplied by
+    # 10^4 less than that. If ``up`` is below 4, the divisor is multiplied by 10^(4 - up) instead.
     up = scale - left.dtype.scale + right.dtype.scale
     up, down = 10 ** max(up, _ARROW_QUOTIENT_SCALE), 10 ** max(_ARROW_QUOTIENT_SCALE - up, 0)
     if max(_magnitude(a), 1) * up >= _LIMIT or max(_magnitude(b), 1) * down >= _LIMIT:

@@ -33,13 +33,14 @@ _OFFSET = re.compile(
     r"([+-])(?:([0-9]{1,2})|([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?|([0-9]{2})([0-9]{2})([0-9]{2})?)"
 )
 _PREFIXED = re.compile(r"(?:UTC|GMT|UT)([+-].*)")
-_MOST = 2**63 - 1 - 2 * DAY_MICROS
+_MOST = 2**63 - 1 - 2 * DAY_MICROS  # beyond this limit, adding a day and a zone's offset could overflow
 _CYCLE = 146_097 * DAY_MICROS  # 400 years, after which the Gregorian calendar repeats, including weekdays
 
 
 def offset_seconds(text: str) -> int | None:
     """Parse an offset as Spark does (``+h``, ``+hh:mm``, ``UTC+hhmmss``): seconds east of UTC, or None if malformed."""
     prefixed = _PREFIXED.fullmatch(text)
+    # Pad hours and minutes of one digit: +1:30 becomes +01:30, and +01:3 becomes +01:03.
     body = re.sub(r"([+-])(\d):", r"\g<1>0\2:", prefixed[1] if prefixed else text, count=1)
     match = _OFFSET.fullmatch(re.sub(r"([+-])(\d\d):(\d)$", r"\1\2:0\3", body))
     if match is None:

@@ -8,11 +8,13 @@ from types import SimpleNamespace
 
 import psutil
 import pyarrow as pa
+import pyspark
 import pytest
 
 from benchmarks import results, runner
 from benchmarks.answers import Answers, exact_difference, value_difference
 from benchmarks.engines import Run, Settings, Skipped
+from benchmarks.engines.comet_engine import PACKAGES
 from benchmarks.engines.outside import OutsideEngine
 from benchmarks.engines.spark import KqueryEngine, SparkEngine
 from benchmarks.memory import Family, MemorySampler
@@ -263,5 +265,15 @@ def test_a_child_process_runs_duckdb_and_says_why_it_cannot(in_session):
         assert value_difference(engines[0].run(query).table, run.table) is None
         with pytest.raises(Skipped, match="no_such_table"):
             child.run(Query("q", "SELECT * FROM no_such_table"))
+    finally:
+        child.close()
+
+
+@pytest.mark.skipif(pyspark.__version__.rpartition(".")[0] in PACKAGES, reason="this release has a Comet")
+def test_comet_says_which_releases_of_spark_it_supports():
+    child = OutsideEngine("comet", Settings(1, 1, "1g"))
+    try:
+        with pytest.raises(Skipped, match=r"Comet has no package for Spark .*, only for 4\.0, 4\.1"):
+            child.load([])
     finally:
         child.close()

@@ -81,7 +81,7 @@ def test_quoted_values_as_line_by_line_or_nothing(kernels, lines, options, ended
         if actual is not None and block and not blocks._has_special_lines(block, given, 2):
             slowly = text_columns(block, given, 2, dict.fromkeys(expected, t.STRING), 2)
             assert [a.to_pylist() for a in actual] == [a.to_pylist() for a in slowly.columns]
-            assert slowly.uneven is None
+            assert slowly.wrong_width is None
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from kquery_spark.expr import Call, Column, Literal
 from kquery_spark.logical.pruning import possible_rows
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet.open_files import open_file
-from kquery_spark.sources.parquet.page_index import placed_pages
+from kquery_spark.sources.parquet.page_index import pages_from_offset_index
 from kquery_spark.sources.parquet.pages import page_locations
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.sources.parquet.stored_chunks import range_of
@@ -199,16 +199,16 @@ PAGE = [(1, I64, integer(104)), (2, I32, integer(50)), (3, I64, integer(0))]
 def test_an_index_that_does_not_fit_is_not_used(second, is_good):
     kinds = zip((1, 2, 3), (I64, I32, I64), map(integer, second), strict=True)
     index = struct([(1, LIST, listed(STRUCT, [struct(PAGE), struct(list(kinds))]))])
-    pages = placed_pages(index, ByteRange(100, 100), 20)
+    pages = pages_from_offset_index(index, ByteRange(100, 100), 20)
     assert (pages is not None) == is_good
     if pages is not None:
         assert pages.dictionary == (100, 4)
         assert pages.starts.tolist() == [0, 10, 20]
     with pytest.raises(ValueError, match="ends in the middle"):
-        placed_pages(index[:-3], ByteRange(100, 100), 20)
-    assert placed_pages(struct([]), ByteRange(100, 100), 20) is None
+        pages_from_offset_index(index[:-3], ByteRange(100, 100), 20)
+    assert pages_from_offset_index(struct([]), ByteRange(100, 100), 20) is None
     late = struct([(1, LIST, listed(STRUCT, [struct(PAGE)]))])
-    assert placed_pages(late, ByteRange(105, 100), 20) is None
+    assert pages_from_offset_index(late, ByteRange(105, 100), 20) is None
 
 
 def test_files_of_spark(spark, tmp_path):

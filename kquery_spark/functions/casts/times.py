@@ -76,10 +76,10 @@ def _time_string(vector: Vector, context: CallContext) -> Data:
         b":",
         civil.digits(seconds % 60, 2),
     ]
-    whole = civil.fixed_text(clock, len(nanos), mask)
+    whole = civil.fixed_width_strings(clock, len(nanos), mask)
     if not fraction.any():
         return whole
-    exact = civil.fixed_text([*clock, b".", civil.digits(fraction, 9)], len(nanos), mask)
+    exact = civil.fixed_width_strings([*clock, b".", civil.digits(fraction, 9)], len(nanos), mask)
     return pc.if_else(pa.array(fraction == 0), whole, pc.utf8_rtrim(exact, characters="0"))
 
 

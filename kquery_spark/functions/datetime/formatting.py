@@ -115,7 +115,7 @@ def _render(wall: Int64s, pattern: str, mask: Any) -> pa.Array:
     strings: list[pa.Array] = []
     for are_strings, neighbors in itertools.groupby(columns, lambda column: isinstance(column, pa.Array)):
         some = list(neighbors)
-        strings += some if are_strings else [civil.fixed_text(some, len(wall), mask)]
+        strings += some if are_strings else [civil.fixed_width_strings(some, len(wall), mask)]
     return strings[0] if len(strings) == 1 else pc.binary_join_element_wise(*strings, "")
 
 

@@ -38,12 +38,12 @@ MAX_WHOLE_BYTES = 1 << 30
 class TextColumns:
     """Rows of a block. columns: strings, or numbers that Arrow has already parsed, with NULL where Spark has NULL.
 
-    uneven: True for rows whose number of values differs from the table's number of columns; None without such a row.
+    wrong_width: True for rows whose number of values differs from the table's number of columns; None without such a row.
     """
 
     columns: tuple[pa.Array, ...]
     num_rows: int
-    uneven: Bools | None = None
+    wrong_width: Bools | None = None
 
 
 def text_columns(
@@ -65,14 +65,14 @@ def text_columns(
     _check_width(width)
     if options.multi_line:
         return _multi_line(block, options, width, column_types, columns)
-    arrays = _cut_at_once(block, options, width, column_types, len(column_types) < columns, kernels)
+    arrays = _split_regular_block(block, options, width, column_types, len(column_types) < columns, kernels)
     if arrays is None:
-        return _by_lines(block, options, width, list(column_types), columns, ord(options.quote))
+        return _split_line_by_line(block, options, width, list(column_types), columns, ord(options.quote))
     rows = len(arrays[0]) if arrays else _count_lines(block)
-    return _equally_wide(arrays, rows, width, columns)
+    return _rows_of_equal_width(arrays, rows, width, columns)
 
 
-def _cut_at_once(
+def _split_regular_block(
     block: bytes,
     options: CsvOptions,
     width: int,
@@ -91,7 +91,7 @@ def _cut_at_once(
     return None if quoted else _parse(block, options, width, column_types, quoted=False)
 
 
-def _equally_wide(arrays: list[pa.Array], rows: int, width: int, columns: int) -> TextColumns:
+def _rows_of_equal_width(arrays: list[pa.Array], rows: int, width: int, columns: int) -> TextColumns:
     """Build the result for rows that all have ``width`` values. columns: the number of the table's columns."""
     return TextColumns(tuple(arrays), rows, np.ones(rows, np.bool_) if width != columns else None)
 
@@ -136,7 +136,7 @@ def _multi_line(
     arrays = _parse(block, options, width, column_types, quoted=True)
     if arrays is None:
         raise SourceError("lines with different numbers of values are not supported with multiLine")
-    return _equally_wide(arrays, len(arrays[0]), width, columns)
+    return _rows_of_equal_width(arrays, len(arrays[0]), width, columns)
 
 
 def _has_plain_quotes(block: bytes, options: CsvOptions, pruned: bool) -> bool:
@@ -239,20 +239,22 @@ def _lines(block: bytes, options: CsvOptions) -> tuple[Positions, Positions]:
     return starts[keep], ends[keep]
 
 
-def _by_lines(
+def _split_line_by_line(
     block: bytes, options: CsvOptions, width: int, column_indexes: list[int], columns: int, quote: int
 ) -> TextColumns:
+    """Split a block that may have odd lines: Arrow reads the regular lines, and ``LineTokenizer`` the odd ones."""
     starts, ends = _lines(block, options)
     selected = column_indexes if len(column_indexes) < columns else None
     odd = odd_lines(np.frombuffer(block, np.uint8), starts, ends, options, width, quote, selected is not None)
     regular = np.flatnonzero(~odd)
     parts: list[list[pa.Array]] = []
-    uneven = np.full(len(starts), width != columns)
+    wrong_width = np.full(len(starts), width != columns)
     if len(regular):
         regular_lines = _regular_lines(block, starts, ends, odd)
         types = dict.fromkeys(column_indexes, t.STRING)
         regular_columns = _parse(regular_lines, options, width, types, quoted=True)
         if regular_columns is None or len(regular_columns[0]) != len(regular):
+            # Arrow finds other lines or values than ``odd_lines`` has counted, so the tokenizer splits all lines.
             odd[:] = True
             regular = regular[:0]
         else:
@@ -260,11 +262,11 @@ def _by_lines(
     odd_numbers = np.flatnonzero(odd)
     if len(odd_numbers) or not parts:
         lines = (block[starts[i] : ends[i]] for i in odd_numbers)
-        arrays, widths = tokenized(lines, options, column_indexes, selected)
+        arrays, widths = tokenize_lines(lines, options, column_indexes, selected)
         parts.append(arrays)
-        uneven[odd_numbers] = widths != columns
+        wrong_width[odd_numbers] = widths != columns
     merged = _in_line_order(parts, regular, odd_numbers)
-    return TextColumns(tuple(merged), len(starts), uneven if uneven.any() else None)
+    return TextColumns(tuple(merged), len(starts), wrong_width if wrong_width.any() else None)
 
 
 def _in_line_order(parts: list[list[pa.Array]], regular: Positions, odd: Positions) -> list[pa.Array]:
@@ -278,7 +280,7 @@ def _in_line_order(parts: list[list[pa.Array]], regular: Positions, odd: Positio
     return [a.take(pa.array(order)) for a in merged]
 
 
-def tokenized(
+def tokenize_lines(
     lines: Iterable[bytes], options: CsvOptions, column_indexes: list[int], selected: list[int] | None
 ) -> tuple[list[pa.Array], Positions]:
     """Split lines by Spark's rules; returns the strings of some columns, and the number of values of each line."""

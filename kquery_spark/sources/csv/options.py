@@ -180,7 +180,7 @@ def _drop_harmless(options: dict[str, object]) -> None:
 
 def _check(options: CsvOptions) -> None:
     if options.mode not in _MODES:
-        raise ConfigError(f"the CSV mode {options.mode} is none of {', '.join(_MODES)}")
+        raise ConfigError(f"the CSV mode must be one of {', '.join(_MODES)}, not {options.mode}")
     if not options.prefer_date:
         raise Unsupported("the CSV option preferDate is supported with its default only")
     if options.trims and options.null_value != options.empty_value:

@@ -47,6 +47,7 @@ class CsvSource(LineSource):
 
     @cached_property
     def _data(self) -> dict[str, int]:
+        """The columns that the files contain, with their positions in a line."""
         names = [n for n in self.table_schema.names if n not in self.partition_columns]
         return {name: i for i, name in enumerate(names)}
 
@@ -129,8 +130,8 @@ class CsvSource(LineSource):
             if after.null_count > before.null_count:
                 good &= np.asarray(after.is_valid()) | np.asarray(before.is_null())
         # With fewer columns than the table has, Spark's tokenizer does not see that a line is short or long.
-        if text.uneven is not None and len(values) == len(self._data):
-            good &= ~text.uneven
+        if text.wrong_width is not None and len(values) == len(self._data):
+            good &= ~text.wrong_width
         return good
 
     def _without_header(self, block: bytes, file: DataFile) -> bytes:

@@ -14,7 +14,7 @@ from kquery_spark.errors import ExecutionError, SourceError, Unsupported
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels.elements import structs
 from kquery_spark.kernels.text import as_lines
-from kquery_spark.sources.csv.blocks import text_columns, tokenized
+from kquery_spark.sources.csv.blocks import text_columns, tokenize_lines
 from kquery_spark.sources.csv.options import CsvOptions, csv_options
 from kquery_spark.sources.csv.values import check_type, converted
 from kquery_spark.types import names as t
@@ -100,18 +100,20 @@ def _cells(
     parsed = text_columns(as_lines(lines), options, columns, types, columns)
     if parsed.num_rows != len(lines):
         raise SourceError("a string is not exactly one record")
-    uneven = np.zeros(len(lines), np.bool_) if parsed.uneven is None else np.asarray(parsed.uneven)
+    wrong_width = (
+        np.zeros(len(lines), np.bool_) if parsed.wrong_width is None else np.asarray(parsed.wrong_width)
+    )
     if not is_blank.any():
-        return list(parsed.columns), uneven
+        return list(parsed.columns), wrong_width
     # 2. A file reader skips blank lines, but FROM_CSV does not: blanks are a record with one value, and an empty string is a
     #    record without values. There are few distinct blank strings, so each is split once.
     selected = list(indexes) if len(indexes) < columns else None
     blank_strings = strings.filter(pa.array(is_blank)).dictionary_encode()
     distinct = blank_strings.dictionary.to_pylist()
-    arrays, widths = tokenized((s.encode() for s in distinct), options, list(indexes), selected)
+    arrays, widths = tokenize_lines((s.encode() for s in distinct), options, list(indexes), selected)
     blank_indices = np.asarray(blank_strings.indices)
     malformed = np.zeros(len(strings), np.bool_)
-    malformed[~is_blank] = uneven
+    malformed[~is_blank] = wrong_width
     malformed[is_blank] = ((widths != columns) | np.array([not s for s in distinct]))[blank_indices]
     # 3. Put both kinds of records into the order of the strings: lines first, then the distinct blank strings.
     order = np.empty(len(strings), np.int64)

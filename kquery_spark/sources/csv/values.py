@@ -41,17 +41,19 @@ def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
         return pa.nulls(len(column), dtype)
     pattern = options.pattern_of(dtype)
     if pattern:
-        return _by_pattern(column, dtype, pattern, options)
+        return _parse_with_pattern(column, dtype, pattern, options)
     if t.is_timestamp(dtype) or dtype == t.TIMESTAMP_NTZ:
         return _checked_times(_timestamps(column, dtype, options), column, options)
     if dtype == t.DATE:
         days = quick_cast(column, dtype)
-        return _checked_times(_by_rules(column, dtype, options) if days is None else days, column, options)
+        return _checked_times(
+            _cast_or_parse(column, dtype, options) if days is None else days, column, options
+        )
     if dtype == t.BOOL:
         return _booleans(column)
     values = quick_cast(column, dtype)
     if values is None:
-        values = _by_rules(column, dtype, options)
+        values = _cast_or_parse(column, dtype, options)
     if t.is_fractional(dtype) and options.special_numbers_look_finite:
         return _with_words(values, column, options)
     return values
@@ -83,7 +85,7 @@ def _with_words(values: pa.Array, strings: pa.Array, options: CsvOptions) -> pa.
     return values
 
 
-def _by_rules(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.Array:
+def _cast_or_parse(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.Array:
     """Cast strings in a regular form with Arrow, and parse each of the others with Java's rules."""
     regular, slow = _rules(dtype, options)
     matches = pc.fill_null(pc.match_substring_regex(column, regular), True)
@@ -290,7 +292,7 @@ def _booleans(column: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_in(lower, pa.array(["true", "false"])), pc.equal(lower, "true"), None)
 
 
-def _by_pattern(column: pa.Array, dtype: pa.DataType, pattern: str, options: CsvOptions) -> pa.Array:
+def _parse_with_pattern(column: pa.Array, dtype: pa.DataType, pattern: str, options: CsvOptions) -> pa.Array:
     """Parse dates or timestamps with a pattern of the options."""
     try:
         wall, mask = wall_clock(column, pattern)
@@ -334,6 +336,7 @@ def _timestamps(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa
     odd = pc.invert(matches)
     known = if_else(matches, column, pa.scalar(None, t.STRING))
     values = pa.nulls(len(column), dtype)
+    # This recursion ends at once: all strings in ``known`` have the form that ``_regular_timestamps`` parses.
     if known.null_count < len(known):
         values = _timestamps(known, dtype, options)
     parsed = _parse_distinct(column.filter(odd), guarded, pa.int64())

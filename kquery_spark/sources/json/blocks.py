@@ -3,8 +3,8 @@
 Arrow and Spark agree on a line that is one whole object with values of the right types:
 
 1. ``split_lines`` marks lines that do not look like such an object as **odd**.
-2. ``in_bulk`` lets Arrow parse all other lines at once. If that fails, it parses each half of the lines, and so on, until
-   only small groups of lines are left that Arrow cannot parse.
+2. ``parse_or_bisect`` lets Arrow parse all other lines at once. If that fails, it parses each half of the lines, and so
+   on, until only small groups of lines are left that Arrow cannot parse.
 3. The parser of ``kernels/json_parser.py``, which follows Jackson, parses the odd lines and these groups one by one.
 4. The results are merged in the order of the lines.
 """
@@ -26,22 +26,22 @@ from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.kernels.json_bytes import BACKSLASH, CLOSE_OBJECT, LINE_FEED, OPEN_ARRAY, OPEN_OBJECT, QUOTE
 from kquery_spark.kernels.json_parser import UNCERTAIN_REASON, MalformedJson, Node, parse_line
 from kquery_spark.sources.json.options import JsonOptions
-from kquery_spark.sources.json.values import Converter, from_strings, is_text
+from kquery_spark.sources.json.values import Converter, from_strings, is_date_or_timestamp
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import one_array
 
 Bools = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
-_LONG_LINE_BYTES = 1000
+_LONG_LINE_BYTES = 1000  # shorter lines are not checked for deep nesting and long numbers
 _MAX_LINE_BYTES = 20_000_000
 _MAX_NAME_BYTES = 50_000  # Jackson refuses names of more characters, which have at least as many bytes
-_FEW_LINES = 32
+_FEW_LINES = 32  # so few lines are parsed one by one instead of being bisected further
 _WORDS = re.compile(rb"[:,\[][ \t]*[+-]?(?:Inf|NaN)")
 # The second alternative matches a string without an end. Without it, the search would begin again at each of its quotes.
 _STRING = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)(?:"([ \t]*:)?|\\?\Z)')
 _LONG_NUMBER = re.compile(rb"[0-9.eE+-]{1000}")
 # A column that does not occur in any line, because Arrow would treat an empty schema like no schema.
-_NOTHING = pa.schema([("\x01", pa.null())])
+_PLACEHOLDER_SCHEMA = pa.schema([("\x01", pa.null())])
 
 
 class LineError(Exception):
@@ -182,7 +182,7 @@ def parse_objects(text: bytes, rows: int, schema: pa.Schema | None) -> pa.Table 
     return table if table.num_rows == rows else None
 
 
-def in_bulk(line_indexes: Positions, attempt: Callable[[Positions], bool]) -> list[int]:
+def parse_or_bisect(line_indexes: Positions, attempt: Callable[[Positions], bool]) -> list[int]:
     """Call ``attempt`` with all lines, and bisect those for which it returns False; returns the lines that remain."""
     waiting, left = [line_indexes], []
     while waiting:
@@ -203,7 +203,7 @@ def read_rows(block: bytes, schema: pa.Schema, options: JsonOptions) -> Rows:
     if not len(schema) and options.mode == "PERMISSIVE" and not odd.any():
         return Rows((), len(lines), np.ones(len(lines), np.bool_))  # malformed lines are rows, too
     reader = _Reader(lines, schema, options)
-    left = in_bulk(np.flatnonzero(~odd), reader.bulk)
+    left = parse_or_bisect(np.flatnonzero(~odd), reader.bulk)
     strange = np.sort(np.concatenate([np.flatnonzero(odd), np.array(left, np.int64)]))
     if len(strange) or not reader.parts:
         reader.parse_lines(strange)
@@ -212,6 +212,12 @@ def read_rows(block: bytes, schema: pa.Schema, options: JsonOptions) -> Rows:
 
 @dataclass
 class _Reader:
+    """Parses groups of lines of a block, and merges the results.
+
+    parts: for each parsed group, the line of each row, the columns, and which rows are good (see ``Rows``). written: the
+    schema that Arrow parses, which differs from ``schema`` in dates and timestamps (see ``_arrow_type``).
+    """
+
     lines: Lines
     schema: pa.Schema
     options: JsonOptions
@@ -219,7 +225,7 @@ class _Reader:
 
     def __post_init__(self) -> None:
         fields = [pa.field(f.name, _arrow_type(f.type)) for f in self.schema]
-        self.written = pa.schema(fields) if fields else _NOTHING
+        self.written = pa.schema(fields) if fields else _PLACEHOLDER_SCHEMA
 
     def bulk(self, line_indexes: Positions) -> bool:
         """Parse lines with Arrow; returns False if it fails, or if a nested value has a wrong type."""
@@ -291,11 +297,12 @@ class _Reader:
         return row, not converter.partial
 
     def _check_certain(self, certain: bool, line: int) -> None:
+        """Raise LineError unless Spark certainly reads all columns of a malformed line as NULL."""
         if not certain:
             raise LineError(self.lines.number(line), UNCERTAIN_REASON)
         if self.options.null_filters:
             raise LineError(
-                self.lines.number(line), "malformed, but Spark filters for NULL before it sees that"
+                self.lines.number(line), "malformed, but Spark filters for NULL before it detects this"
             )
 
     def result(self) -> Rows:
@@ -328,12 +335,12 @@ def _nullable(dtype: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType] = l
 
 def _arrow_type(dtype: pa.DataType) -> pa.DataType:
     """The type that Arrow parses: string instead of date and timestamp types, which need Spark's own parsers."""
-    return _nullable(dtype, lambda d: t.STRING if is_text(d) else d)
+    return _nullable(dtype, lambda d: t.STRING if is_date_or_timestamp(d) else d)
 
 
 def _finished(array: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array | None:
     """Convert a column from the type that Arrow parsed to its own type; None if Arrow may differ from Spark."""
-    if is_text(dtype):
+    if is_date_or_timestamp(dtype):
         return from_strings(array, dtype, options)
     if t.is_decimal(dtype):
         return array if _fits(array) else None

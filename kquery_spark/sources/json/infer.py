@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.kernels.json_parser import MalformedJson, Node, parse_line
-from kquery_spark.sources.json.blocks import LineError, in_bulk, parse_objects, split_lines
+from kquery_spark.sources.json.blocks import LineError, parse_objects, parse_or_bisect, split_lines
 from kquery_spark.sources.json.options import JsonOptions
 from kquery_spark.types import names as t
 
 _EMPTY = pa.struct([])
 
 
-class _TwiceError(Exception):
+class _DuplicateNameError(Exception):
     """An object has a name twice, so that Spark would infer a duplicate column or struct field."""
 
 
@@ -33,12 +33,12 @@ def block_type(block: bytes, options: JsonOptions) -> pa.DataType:
 
     def attempt(line_indexes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
         table = parse_objects(lines.concatenate(line_indexes), len(line_indexes), None)
-        dtype = None if table is None else _observed(table.to_struct_array().combine_chunks())
+        dtype = None if table is None else _type_of_parsed(table.to_struct_array().combine_chunks())
         if dtype is not None:
             types.append(dtype)
         return dtype is not None
 
-    left = in_bulk(np.flatnonzero(~odd), attempt)
+    left = parse_or_bisect(np.flatnonzero(~odd), attempt)
     for line in [*np.flatnonzero(odd).tolist(), *left]:
         try:
             node = parse_line(lines.text(line))
@@ -56,7 +56,7 @@ def block_type(block: bytes, options: JsonOptions) -> pa.DataType:
             )
         try:
             types.append(_node_type(node))
-        except _TwiceError as error:
+        except _DuplicateNameError as error:
             raise LineError(lines.number(line), f"an object with two values of {error}") from None
     result = types[0]
     for dtype in types[1:]:
@@ -132,6 +132,7 @@ def _struct(types: dict[str, pa.DataType]) -> pa.DataType:
 
 
 def _canonical(dtype: pa.DataType) -> pa.DataType | None:
+    """Return the final type for an inferred one: string for null, and None for a struct without fields."""
     if dtype == t.NULL:
         return t.STRING
     if pa.types.is_struct(dtype):
@@ -144,7 +145,7 @@ def _canonical(dtype: pa.DataType) -> pa.DataType | None:
     return dtype
 
 
-def _observed(array: pa.Array) -> pa.DataType | None:
+def _type_of_parsed(array: pa.Array) -> pa.DataType | None:
     """Spark's type for values that Arrow parsed without a schema; None if Arrow's type does not determine it."""
     dtype = array.type
     if dtype in (t.NULL, t.BOOL, t.LONG):
@@ -158,17 +159,17 @@ def _observed(array: pa.Array) -> pa.DataType | None:
     if pa.types.is_temporal(dtype):
         return t.STRING
     if pa.types.is_struct(dtype):
-        return _observed_struct(array)
+        return _type_of_parsed_struct(array)
     if pa.types.is_list(dtype):
-        inner = _observed(array.flatten())
+        inner = _type_of_parsed(array.flatten())
         return None if inner is None else pa.list_(inner)
     return None
 
 
-def _observed_struct(array: pa.Array) -> pa.DataType | None:
+def _type_of_parsed_struct(array: pa.Array) -> pa.DataType | None:
     types: dict[str, pa.DataType] = {}
     for i, field in enumerate(array.type):
-        field_type = _observed(array.field(i))
+        field_type = _type_of_parsed(array.field(i))
         if field_type is None:
             return None
         types[field.name] = field_type
@@ -181,7 +182,7 @@ def _node_type(node: Node) -> pa.DataType:
             types: dict[str, pa.DataType] = {}
             for name, child in node.fields():
                 if name in types:
-                    raise _TwiceError(name)
+                    raise _DuplicateNameError(name)
                 types[name] = _node_type(child)
             return _struct(types)
         case "array":

@@ -27,7 +27,7 @@ from kquery_spark.types.vector import Int64s
 _VALUE, _ODD = 1, 2
 _LOADED_ROWS = 2_000  # for more strings than this, Python takes longer than loading the compiled loops
 _MAX_NAME_BYTES = 50_000  # Jackson reads no longer names
-_CONTROL = r"[\x00-\x1f]"  # which strings must not have
+_CONTROL = r"[\x00-\x1f]"  # control characters, which a string inside of JSON must not contain unescaped
 
 
 def check_map(dtype: pa.DataType) -> None:
@@ -72,6 +72,8 @@ def _entries(strings: pa.Array) -> tuple[_Entries, Any]:
     loops: Any = JSON_LOOPS.kernels()
     if loops is None:
         return _parsed_entries(strings, np.arange(len(strings)), np.zeros(len(strings), np.bool_))
+    # The loops accept control characters inside of strings, but Spark's parser does not. Outside of strings some of them are
+    # blanks, so Python decides: it parses all strings that have any, and the loops get {} instead.
     has_control = np.zeros(len(strings), np.bool_)
     offsets, raw = layout(strings)
     if (raw[offsets[0] : offsets[-1]] < SPACE).any():

@@ -1,4 +1,4 @@
-"""JSON files: byte ranges are the splits, cut at line ends; only the requested columns are converted."""
+"""Scans JSON files: splits are byte ranges that begin at line ends, and only the requested columns are converted."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def json_source(
     for file in files:
         check_codec(file.path)
     if schema is None:
-        record_type = _inferred(files, parsed)
+        record_type = _infer_record_type(files, parsed)
         with naming_file(", ".join(map(str, paths))):
             schema = columns_of(record_type, parsed)
     elif has_duplicate_fields(pa.struct(list(schema)), case_sensitive):
@@ -118,7 +118,7 @@ def check_columns(columns: Sequence[pa.Field], corrupt: str = "_corrupt_record")
             raise Unsupported(f"the column {corrupt} of malformed lines is not supported")
 
 
-def _inferred(files: Sequence[DataFile], options: JsonOptions) -> pa.DataType:
+def _infer_record_type(files: Sequence[DataFile], options: JsonOptions) -> pa.DataType:
     """Infer the struct type of the records in all files."""
     record_type = pa.struct([])
     for file in files:

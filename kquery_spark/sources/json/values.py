@@ -32,7 +32,7 @@ def check_type(name: str, dtype: pa.DataType) -> None:
         _check_struct(name, dtype)
     elif pa.types.is_list(dtype):
         check_type(name, dtype.value_type)
-    elif not (dtype in (t.STRING, t.BOOL) or t.is_numeric(dtype) or is_text(dtype)):
+    elif not (dtype in (t.STRING, t.BOOL) or t.is_numeric(dtype) or is_date_or_timestamp(dtype)):
         raise Unsupported(f"the JSON column {name} of type {t.spark_name(dtype)} is not supported")
 
 
@@ -45,8 +45,8 @@ def _check_struct(name: str, dtype: pa.DataType) -> None:
         check_type(f"{name}.{field.name}", field.type)
 
 
-def is_text(dtype: pa.DataType) -> bool:
-    """True for date and timestamp types, whose values are JSON strings that Spark's own parsers read."""
+def is_date_or_timestamp(dtype: pa.DataType) -> bool:
+    """True for dates and timestamps. In JSON they are strings, which Arrow does not parse as Spark does."""
     return bool(dtype in (t.DATE, t.TIMESTAMP_NTZ) or t.is_timestamp(dtype))
 
 
@@ -136,7 +136,9 @@ class Converter:
         if dtype == t.BOOL:
             _check_kind(node, "boolean")
             return node.value == "true"
-        return self._text(node, dtype) if is_text(dtype) else self._number(node, dtype)
+        if is_date_or_timestamp(dtype):
+            return self._date_or_timestamp(node, dtype)
+        return self._number(node, dtype)
 
     def _as_text(self, node: Node) -> str:
         """Return a value that is not a string as a string."""
@@ -176,7 +178,7 @@ class Converter:
             return _DOUBLES[node.value]
         raise BadValue
 
-    def _text(self, node: Node, dtype: pa.DataType) -> int:
+    def _date_or_timestamp(self, node: Node, dtype: pa.DataType) -> int:
         if node.kind == "integer" and t.is_timestamp(dtype):
             seconds = int(node.value)
             if not -(2**63) <= seconds < 2**63:

@@ -33,7 +33,7 @@ def check_post_script(post: pb.PostScript) -> None:
 
 def check_types(types: Sequence[pb.Type]) -> None:
     """Check that the types form one tree, numbered in depth-first order, and have names in UTF-8."""
-    # Protobuf's implementations raise UnicodeDecodeError, a ValueError, for other names or give bytes.
+    # For other names, one implementation of Protobuf raises UnicodeDecodeError (a ValueError), and another returns bytes.
     if not all(isinstance(name, str) for described in types for name in described.field_names):
         raise ValueError("the name of a field is not valid UTF-8")
     if _end_of_subtree(types, 0) != len(types):

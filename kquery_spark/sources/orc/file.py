@@ -78,7 +78,7 @@ class OpenOrc:
         self._data = data
         checked = isinstance(data, ReaderAsFile)
         file = pa.PythonFile(data, "r") if checked else data
-        with self._clear_errors():
+        with self._original_errors():
             self._reader = source.open_reader("ORC", lambda: pa_orc.ORCFile(file), checked=checked)
 
     @property
@@ -100,7 +100,7 @@ class OpenOrc:
 
     def read(self, stripe: int, columns: Sequence[str]) -> pa.RecordBatch:
         """Read columns of a stripe, at least one."""
-        with self._clear_errors():
+        with self._original_errors():
             try:
                 batch = self._reader.read_stripe(stripe, columns=list(columns))
             except (pa.ArrowException, OSError) as error:
@@ -113,7 +113,7 @@ class OpenOrc:
         return batch
 
     @contextmanager
-    def _clear_errors(self) -> Iterator[None]:
+    def _original_errors(self) -> Iterator[None]:
         """Raise the original error of a failed read instead of the error that ORC's C++ library raises for it."""
         try:
             yield
@@ -232,7 +232,7 @@ class RemoteOrc:
         position = stripe_footer_range(tail.footer.stripes[stripe])
         if stripe not in self._footers:
             self._footers[stripe] = source.read_at(position.size, position.start)
-        return check_stripe_footer(
+        return read_stripe_footer(
             source, KnownBytes(source, [(position.start, self._footers[stripe])]), tail, stripe
         )
 
@@ -272,9 +272,8 @@ def orc_content(file: DataFile) -> OrcContent:
         check_unchanged(file)
         return cached
     with InputFile(file) as source:
-        tail = read_tail(
-            source, source
-        )  # before pyarrow opens the file, because pyarrow does not check the tail
+        # The tail is checked before pyarrow opens the file, because pyarrow does not check it.
+        tail = read_tail(source, source)
         check_stripes(source, source, tail)
         content = OpenOrc(source, source.native).content(tail)
     _CONTENTS.put(file, content)
@@ -304,7 +303,7 @@ def read_tail(source: InputFile, data: ByteReader) -> Tail | None:
         raise SourceError(f"cannot read {source.file.path} as ORC: {error}") from None
 
 
-def check_stripe_footer(source: InputFile, data: ByteReader, tail: Tail, stripe: int) -> pb.StripeFooter:
+def read_stripe_footer(source: InputFile, data: ByteReader, tail: Tail, stripe: int) -> pb.StripeFooter:
     """Read the footer of a stripe; raises SourceError if it is damaged."""
     try:
         return stripe_footer(data, tail, stripe)
@@ -319,7 +318,7 @@ def check_stripe_data(
 
     with_index: also check the row indexes. The engine does not use them, so it does not fetch them from other filesystems.
     """
-    footer = check_stripe_footer(source, data, tail, stripe)
+    footer = read_stripe_footer(source, data, tail, stripe)
     try:
         check_columns_of_stripe(data, tail, stripe, footer, columns, with_index=with_index)
     except ValueError as error:
@@ -331,10 +330,10 @@ def check_stripes(source: InputFile, data: ByteReader, tail: Tail | None) -> Non
     if tail is None:
         return
     for stripe in range(len(tail.footer.stripes)):
-        check_stripe_footer(source, data, tail, stripe)
+        read_stripe_footer(source, data, tail, stripe)
 
 
-class _End:
+class _FileEnd:
     """Holds the last bytes of a file in memory and reads earlier bytes from the file."""
 
     def __init__(self, source: ByteReader, start: int, data: bytes) -> None:
@@ -356,10 +355,10 @@ class _End:
         return self.with_earlier_bytes(self._source).read_at(nbytes, offset)
 
 
-def _read_end(source: InputFile, nbytes: int) -> _End:
+def _read_end(source: InputFile, nbytes: int) -> _FileEnd:
     """Fetch the last ``nbytes`` bytes of a file, or all bytes of a smaller file."""
     start = max(source.size() - nbytes, 0)
-    return _End(source, start, source.read_at(source.size() - start, start))
+    return _FileEnd(source, start, source.read_at(source.size() - start, start))
 
 
 def _value_streams(footer: pb.StripeFooter, start: int, numbers: set[int]) -> Iterator[ByteRange]:

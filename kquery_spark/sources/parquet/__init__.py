@@ -1,1 +1,1 @@
-"""Parquet: footers, statistics, pages, dictionary codes, and the source that reads them."""
+"""Parquet: footers, statistics, pages, dictionary indices, and the source that reads them."""

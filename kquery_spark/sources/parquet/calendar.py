@@ -70,6 +70,7 @@ class RebaseSettings:
 
 
 CORRECTED_ALL = RebaseSettings()
+"""Files that do not name a calendar are read in the Gregorian one."""
 
 
 @dataclass(frozen=True)
@@ -108,10 +109,10 @@ class ColumnRebase:
 
     def apply(self, data: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
         """Rebase the values of the column. dtype: the column's type in the table."""
-        chunks = [self._rebased(chunk, dtype, itertools.count()) for chunk in data.chunks]
+        chunks = [self._rebase(chunk, dtype, itertools.count()) for chunk in data.chunks]
         return pa.chunked_array(chunks) if chunks else data
 
-    def _rebased(self, data: pa.Array, dtype: pa.DataType | None, leaf_numbers: Iterator[int]) -> pa.Array:
+    def _rebase(self, data: pa.Array, dtype: pa.DataType | None, leaf_numbers: Iterator[int]) -> pa.Array:
         """Rebase the column or a nested part of it, depth first.
 
         dtype: its type in the table; None if the table lacks the field. leaf_numbers: a counter that is advanced once per
@@ -123,7 +124,7 @@ class ColumnRebase:
         if pa.types.is_map(kind):
             return self._map(data, dtype, leaf_numbers)
         if is_any(kind, LISTS):
-            values = self._rebased(data.values, None if dtype is None else dtype.value_type, leaf_numbers)
+            values = self._rebase(data.values, None if dtype is None else dtype.value_type, leaf_numbers)
             return _with_child(data, _list_of(kind, kind.value_field.with_type(values.type)), values)
         leaf = self.leaves.get(next(leaf_numbers))
         if leaf is None or dtype is None or dtype == t.TIMESTAMP_NTZ or self.modes[leaf.kind] == CORRECTED:
@@ -132,8 +133,8 @@ class ColumnRebase:
 
     def _map(self, data: pa.Array, dtype: pa.DataType | None, leaf_numbers: Iterator[int]) -> pa.Array:
         key_type, item_type = (None, None) if dtype is None else (dtype.key_type, dtype.item_type)
-        keys = self._rebased(data.keys, key_type, leaf_numbers)
-        items = self._rebased(data.items, item_type, leaf_numbers)
+        keys = self._rebase(data.keys, key_type, leaf_numbers)
+        items = self._rebase(data.items, item_type, leaf_numbers)
         fields = data.type.key_field.with_type(keys.type), data.type.item_field.with_type(items.type)
         entries = pa.StructArray.from_arrays([keys, items], fields=list(fields))
         return _with_child(data, pa.map_(*fields), entries)
@@ -141,7 +142,7 @@ class ColumnRebase:
     def _struct(self, data: pa.Array, dtype: pa.DataType | None, leaf_numbers: Iterator[int]) -> pa.Array:
         target_types = {} if dtype is None else {field.name: field.type for field in dtype}
         parts = [
-            self._rebased(data.field(i), target_types.get(f.name), leaf_numbers)
+            self._rebase(data.field(i), target_types.get(f.name), leaf_numbers)
             for i, f in enumerate(data.type)
         ]
         if not parts:
@@ -154,10 +155,10 @@ class ColumnRebase:
         if self.modes[leaf.kind] == EXCEPTION or (leaf.kind != DATE and self.zone is None):
             raise SourceError("a date before 1582 or a time before 1900 in a calendar that is not known")
         if leaf.kind == DATE:
-            return _replaced(data, gregorian_days(slots(data).astype(np.int64)).astype(np.int32))
+            return _with_values(data, gregorian_days(slots(data).astype(np.int64)).astype(np.int32))
         data = data.cast(pa.timestamp("us", tz=data.type.tz))
         assert self.zone is not None
-        return _replaced(data, gregorian_micros(slots(data), self.zone))
+        return _with_values(data, gregorian_micros(slots(data), self.zone))
 
 
 def time_leaves(schema: pa.Schema, leaves: Sequence[Any]) -> dict[str, dict[int, TimeLeaf]]:
@@ -211,7 +212,7 @@ def _with_child(data: pa.Array, dtype: pa.DataType, child: pa.Array) -> pa.Array
     return pa.Array.from_buffers(dtype, len(data), own, data.null_count, data.offset, [child])
 
 
-def _replaced(data: pa.Array, values: Int64s | np.ndarray[Any, Any]) -> pa.Array:
+def _with_values(data: pa.Array, values: Int64s | np.ndarray[Any, Any]) -> pa.Array:
     """A copy of a fixed-width array with other values and the same NULLs."""
     bitmap, skipped = own_bitmap(data)
     padded = np.concatenate([np.zeros(skipped, values.dtype), values]) if skipped else values

@@ -27,7 +27,10 @@ _STATISTICS = (Chunk.OLD_MAX, Chunk.OLD_MIN, Chunk.MAX, Chunk.MIN)
 
 
 class _Leaves(NamedTuple):
-    """Facts about each leaf from the schema. types: indexes into PHYSICAL_TYPES. widths: bytes of a minimum, 0 if any."""
+    """Facts about each leaf from the schema.
+
+    types: indexes into PHYSICAL_TYPES. widths: the bytes of a minimum or maximum in statistics; 0 if the size may vary.
+    """
 
     paths: list[str]
     types: Int64s
@@ -87,7 +90,7 @@ def _check_groups(groups: Int64s) -> None:
     for number, group in enumerate(groups):
         if group[Group.ROWS] < 0 or group[Group.BYTES] < 0:
             raise ValueError(
-                f"its footer is damaged: row group {number} has a negative or no number of rows or bytes"
+                f"its footer is damaged: row group {number} has no or a negative number of rows or bytes"
             )
 
 
@@ -113,9 +116,9 @@ def _problems(tables: FooterTables, leaves: _Leaves, file_size: int) -> Iterator
         "has a null count beyond its number of values",
         (nulls > values) | ((nulls < -1) & (nulls != ABSENT)),
     )
-    yield from _placement(column, file_size)
-    yield from _statistics(column, leaves)
-    yield from _histograms(column, leaves)
+    yield from _placement_problems(column, file_size)
+    yield from _statistics_problems(column, leaves)
+    yield from _histogram_problems(column, leaves)
 
 
 def _paths(footer: bytes, tables: FooterTables, leaves: _Leaves) -> tuple[str, Any]:
@@ -141,17 +144,17 @@ def _is_path(footer: bytes, start: int, path: str) -> bool:
     return b".".join(parts) == path.encode()
 
 
-def _placement(column: Any, file_size: int) -> Iterator[tuple[str, Any]]:
+def _placement_problems(column: Any, file_size: int) -> Iterator[tuple[str, Any]]:
     data, dictionary, size = (
         column(name) for name in (Chunk.DATA_PAGE, Chunk.DICTIONARY_PAGE, Chunk.COMPRESSED_SIZE)
     )
-    yield "has a negative or no size", (size < 0) | (column(Chunk.UNCOMPRESSED_SIZE) < 0)
+    yield "has no size or a negative one", (size < 0) | (column(Chunk.UNCOMPRESSED_SIZE) < 0)
     start = np.where(dictionary > 0, np.minimum(data, dictionary), data)
     is_outside = (data < 0) | (data > file_size) | (size > file_size) | (start + size > file_size)
     yield "is not inside of the file", is_outside | ((dictionary < 0) & (dictionary != ABSENT))
 
 
-def _statistics(column: Any, leaves: _Leaves) -> Iterator[tuple[str, Any]]:
+def _statistics_problems(column: Any, leaves: _Leaves) -> Iterator[tuple[str, Any]]:
     for name in _STATISTICS:
         size = column(name)
         is_present = size != ABSENT
@@ -161,7 +164,7 @@ def _statistics(column: Any, leaves: _Leaves) -> Iterator[tuple[str, Any]]:
         yield "has statistics of a wrong size", is_present & is_int96 & (size > 0) & (size < INT96_BYTES)
 
 
-def _histograms(column: Any, leaves: _Leaves) -> Iterator[tuple[str, Any]]:
+def _histogram_problems(column: Any, leaves: _Leaves) -> Iterator[tuple[str, Any]]:
     for name, levels in (
         (Chunk.REPETITION_HISTOGRAM, leaves.repetition_levels),
         (Chunk.DEFINITION_HISTOGRAM, leaves.definition_levels),
@@ -169,4 +172,4 @@ def _histograms(column: Any, leaves: _Leaves) -> Iterator[tuple[str, Any]]:
         length = column(name)
         yield "has a histogram of a wrong number of levels", (length > 0) & (length != levels + 1)
     is_misplaced = (column(Chunk.UNENCODED_SIZE) != ABSENT) & (leaves.types != _BYTE_ARRAY)
-    yield "has the size of byte arrays, which it does not hold", is_misplaced
+    yield "has a size of byte arrays, but is not a column of byte arrays", is_misplaced

@@ -131,13 +131,13 @@ class ChunkPages:
         chunk, num_rows = self._chunk(group, column), self._metadata.row_group(group).num_rows
         if num_rows < _MIN_PAGED_ROWS and chunk.total_uncompressed_size < _MIN_PAGED_BYTES:
             return None
-        pages = None if self._is_local else self._indexed(group, column)
+        pages = None if self._is_local else self._pages_from_index(group, column)
         if pages is not None or not by_headers:
             return pages
         headers = self.headers(group, column)
         return None if headers is None else page_locations(*headers, num_rows)
 
-    def _indexed(self, group: int, column: str) -> Pages | None:
+    def _pages_from_index(self, group: int, column: str) -> Pages | None:
         chunk, num_rows = self._chunk(group, column), self._metadata.row_group(group).num_rows
         if chunk.compression not in THRIFT_CODECS:
             return None

@@ -30,7 +30,7 @@ def check_type(opened: OpenFile, field: pa.Field, settings: RebaseSettings) -> N
         raise NANOSECONDS.declined(column=name, file=path)
     _check_calendar(opened, name, settings)
     if opened.may_exceed_type(name):
-        raise Unsupported(f"{name} of {path} may have numbers beyond those of its declared type")
+        raise Unsupported(f"{name} of {path} may have numbers outside the range of its declared type")
 
 
 def check_storage(opened: OpenFile, name: str) -> None:
@@ -38,7 +38,7 @@ def check_storage(opened: OpenFile, name: str) -> None:
     path = opened.file.path
     if name in opened.brotli:
         raise BROTLI.declined(column=name, file=path)
-    if name in opened.with_dependent_pages:
+    if name in opened.columns_with_dependent_pages:
         raise DEPENDENT_PAGES.declined(column=name, file=path)
     if name.lower() in opened.ambiguous:
         raise SourceError(f"{path} has two columns {name} that differ only in case")

@@ -61,8 +61,8 @@ from kquery_spark.kernels.parquet_page_table import (
 )
 from kquery_spark.sources.dictionary_column import MAX_DICTIONARY_VALUES, PackedIndices
 from kquery_spark.sources.parquet.flat_chunk import (
-    INDICES,
-    MAPPED_INDICES,
+    INDEX_LAYOUT,
+    MAPPED_INDEX_LAYOUT,
     FlatChunk,
     ValueLayout,
     coalesced_chunk,
@@ -73,7 +73,7 @@ from kquery_spark.types.vector import Flags, Int64s
 _DICTIONARY_ENCODINGS = {PLAIN, PLAIN_DICTIONARY}
 _NEEDS_NO_CONVERSION = {PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY}
 _DELTA_STRINGS = {DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY}
-_FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
+_FIRST_PAGES, _MAX_PAGES = 64, 1 << 16  # rows of a page table at the first attempt, and at most
 _NO_ROWS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
 
@@ -255,7 +255,10 @@ class ColumnReader:
     def _fixed_width(
         self, rows: Int64s | None, layout: ValueLayout, dictionary: Bytes | None
     ) -> pa.Array | None:
-        """Decode values of a layout, or dictionary indices for ``INDICES``. dictionary: its values as in Arrow."""
+        """Decode values of a layout, or dictionary indices for ``INDEX_LAYOUT``.
+
+        dictionary: the values of all dictionaries, one after the other, in Arrow's layout.
+        """
         pages = self._pages
         if pages is None or dictionary is None:
             return None
@@ -334,11 +337,11 @@ class ColumnReader:
         if strings is None:
             return None
         if len(self._chunks) == 1:
-            indices = self._fixed_width(rows, INDICES, _NO_BYTES)
+            indices = self._fixed_width(rows, INDEX_LAYOUT, _NO_BYTES)
         else:
             encoded = strings.dictionary_encode()
             strings, common = encoded.dictionary, np.asarray(encoded.indices, np.int32)
-            indices = self._fixed_width(rows, MAPPED_INDICES, common.view(np.uint8))
+            indices = self._fixed_width(rows, MAPPED_INDEX_LAYOUT, common.view(np.uint8))
         return None if indices is None else pa.DictionaryArray.from_arrays(indices, strings, safe=False)
 
     @cached_property
@@ -391,6 +394,7 @@ class ColumnReader:
 
 
 def _selected(rows: Int64s | None) -> tuple[bool, Int64s]:
+    """Return two arguments of the loops: whether rows are selected, and the selected rows."""
     return (False, _NO_ROWS) if rows is None else (True, rows)
 
 

@@ -1,7 +1,8 @@
 """The column types that Spark declares in the footer of its Parquet files.
 
 Parquet has no types for Spark's intervals, variants, and user-defined types, and no collations. Spark stores such columns
-by other types, and their own types in the footer, as the JSON of a ``StructType`` (``ParquetWriteSupport``).
+with other types, and writes their declared types into the footer, as the JSON of a ``StructType``
+(``ParquetWriteSupport``).
 """
 
 from __future__ import annotations

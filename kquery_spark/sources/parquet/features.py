@@ -27,7 +27,7 @@ SHREDDED_TYPE = Feature(
 )
 SHREDDED_UNCOMPILED = Feature(
     "shredded variants until the engine's loops are compiled",
-    reason="{column} of {file} is a shredded variant, and the loops that read it {absence}",
+    reason="{column} of {file} is a shredded variant, and the loops that read it {not_ready_clause}",
 )
 
 FEATURES = (

@@ -35,6 +35,7 @@ def field_ids(column: Mapping[str, Any]) -> FieldIds | None:
 
 
 def _nested_ids(spark: Any) -> dict[str, FieldIds]:
+    """The ids of the fields of a nested type, by name. spark: the type, as in the JSON of a Spark schema."""
     if not isinstance(spark, dict):
         return {}
     if spark["type"] == "struct":

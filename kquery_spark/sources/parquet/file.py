@@ -42,7 +42,7 @@ _BIT_TYPES = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64(), 128:
 
 
 @dataclass(frozen=True)
-class Typed:
+class TypedColumn:
     """A column as read, and its type in the file. A decimal column may be stored as its unscaled integers."""
 
     dtype: pa.DataType
@@ -85,16 +85,16 @@ class OpenFile(ParsedFooter):
             pre_buffer=False,
         )
 
-    def typed(self, column: str, data: pa.ChunkedArray, dtype: pa.DataType) -> Typed:
+    def typed(self, column: str, data: pa.ChunkedArray, dtype: pa.DataType) -> TypedColumn:
         """Attach the column's type in the file to its data.
 
         Short decimals were read as integers and stay integers. INT96 times are instants, but Arrow reads them as
         wall-clock times, so they get the table's type here.
         """
         if column in self.int96 and t.is_timestamp(dtype):
-            return Typed(dtype, pa.chunked_array([c.view(dtype) for c in data.chunks], dtype))
+            return TypedColumn(dtype, pa.chunked_array([c.view(dtype) for c in data.chunks], dtype))
         stored_type = self.schema.field(column).type
-        return Typed(stored_type if pa.types.is_decimal(stored_type) else data.type, data)
+        return TypedColumn(stored_type if pa.types.is_decimal(stored_type) else data.type, data)
 
     def is_in_engine_form(
         self, column: str, data_type: pa.DataType, dtype: pa.DataType, settings: RebaseSettings
@@ -121,13 +121,13 @@ class OpenFile(ParsedFooter):
     def hold(self, group: int, columns: Sequence[str], pages: Sequence[PagedColumn] = ()) -> Release:
         """Prefetch columns of a row group from a remote filesystem; returns a function that releases the bytes.
 
-        columns: are fetched whole. pages: of other columns, only these pages are fetched.
+        columns: the columns that are fetched as a whole. pages: the selected pages of other columns.
         """
         paged = [part for column in pages for part in column.byte_ranges]
         return self._fetched.hold(group, [*self._chunks.byte_ranges(group, columns), *paged])
 
     def read(self, group: int, columns: Sequence[str]) -> pa.Table:
-        """Columns of one row group."""
+        """Read all rows of columns of one row group. Raises SourceError if they are corrupt or the file has changed."""
         file = self._input
         try:
             if not file.is_local:
@@ -142,7 +142,7 @@ class OpenFile(ParsedFooter):
         return table
 
     def _read(self, group: int, columns: Sequence[str], reader: Callable[[str], pq.ParquetFile]) -> pa.Table:
-        """Columns of one row group, checked. reader: opens a reader that returns INT96 times in a unit."""
+        """Read and check columns of one row group. reader: opens a reader that returns INT96 times in the given unit."""
         table = reader("us").read_row_group(group, columns=list(columns), use_threads=False)
         for name in self.int96.intersection(columns):
             i = table.column_names.index(name)

@@ -1,4 +1,7 @@
-"""Describes the column chunks that the compiled loops can read, and how their values are stored."""
+"""Describes the column chunks that the compiled loops can read, and how their values are stored.
+
+They read flat columns only: columns that are neither nested nor repeated, with one value or NULL in each row.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,11 @@ from kquery_spark.kernels.parquet_page_table import (
     SIZED_BIG_ENDIAN,
 )
 from kquery_spark.sources.dictionary_column import MAX_DICTIONARY_VALUES
-from kquery_spark.sources.parquet.page_codecs import DECOMPRESSED_AS_FAST, DECOMPRESSED_BY_LOOPS, LOOP_CODECS
+from kquery_spark.sources.parquet.page_codecs import (
+    CODECS_AS_FAST_AS_PYARROW,
+    CODECS_DECOMPRESSED_BY_LOOPS,
+    LOOP_CODECS,
+)
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 
 _WIDTHS = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
@@ -75,9 +82,9 @@ class ValueLayout(NamedTuple):
         return pa.Array.from_buffers(self.dtype, count, [validity, values], nulls)
 
 
-INDICES = ValueLayout(pa.int32(), 4)
+INDEX_LAYOUT = ValueLayout(pa.int32(), 4)
 """The layout of dictionary indices: width 0 makes ``decode_values`` write the indices."""
-MAPPED_INDICES = ValueLayout(pa.int32(), 4, AS_IN_ARROW, 4)
+MAPPED_INDEX_LAYOUT = ValueLayout(pa.int32(), 4, AS_IN_ARROW, 4)
 """The layout of dictionary indices that ``decode_values`` maps to other indices, with the map as its dictionary."""
 
 
@@ -143,10 +150,10 @@ class FlatChunk:
             return True
         if self.layout is None:
             has_deltas = not DELTA_STRING_ENCODINGS.isdisjoint(self.encodings)
-            return self.codec in DECOMPRESSED_BY_LOOPS or self.has_dictionary or has_deltas
+            return self.codec in CODECS_DECOMPRESSED_BY_LOOPS or self.has_dictionary or has_deltas
         if _SPLIT in self.encodings:
-            return self.codec in DECOMPRESSED_AS_FAST
-        return self.codec in DECOMPRESSED_AS_FAST or self.has_levels or self.layout.kind != AS_IN_ARROW
+            return self.codec in CODECS_AS_FAST_AS_PYARROW
+        return self.codec in CODECS_AS_FAST_AS_PYARROW or self.has_levels or self.layout.kind != AS_IN_ARROW
 
 
 def flat_chunk(
@@ -156,7 +163,7 @@ def flat_chunk(
 
     chunk, leaf: pyarrow's metadata of the chunk and of the column. dtype: the type that pyarrow gives the column.
     """
-    dtype, codec, levels = _with_offsets(dtype), chunk.compression, leaf.max_definition_level
+    dtype, codec, levels = _without_views(dtype), chunk.compression, leaf.max_definition_level
     is_flat = leaf.max_repetition_level == 0 and levels <= 1 and chunk.num_values == rows
     readable = _ENCODINGS | _ENCODINGS_OF_TYPES.get(leaf.physical_type, set())
     if not is_flat or codec not in LOOP_CODECS or not readable.issuperset(chunk.encodings):
@@ -226,10 +233,10 @@ def _layout(leaf: Any, dtype: pa.DataType) -> ValueLayout | None:
     return ValueLayout(decoded, leaf.length, BIG_ENDIAN, width) if is_fixed else None
 
 
-def _with_offsets(dtype: pa.DataType) -> pa.DataType:
+def _without_views(dtype: pa.DataType) -> pa.DataType:
     """Replace string views and binary views, which the engine does not use, by strings and binaries with offsets."""
     if pa.types.is_dictionary(dtype):
-        return pa.dictionary(dtype.index_type, _with_offsets(dtype.value_type))
+        return pa.dictionary(dtype.index_type, _without_views(dtype.value_type))
     if pa.types.is_string_view(dtype):
         return pa.string()
     return pa.binary() if pa.types.is_binary_view(dtype) else dtype

@@ -68,11 +68,10 @@ def as_file(footer: bytes) -> bytes:
 
 
 def storage_metadata(footer: bytes, *, int96: bool) -> Any | None:
-    """The metadata with flat INT32 and INT64 decimals declared as integers; None if no declaration changes.
+    """Return the metadata in which decimals that are stored as INT32 or INT64 are declared as integers.
 
-    int96: whether flat INT96 times are also declared, as values of 12 bytes.
-
-    Raises ValueError for a footer that does not follow the format.
+    Only flat columns change; None if there is nothing to change. int96: whether INT96 times are also declared as values of
+    12 bytes. Raises ValueError for a footer that does not follow the format.
     """
     rewritten = with_storage_types(footer, int96=int96)
     return None if rewritten is None else pq.read_metadata(pa.BufferReader(MAGIC + as_file(rewritten)))

@@ -162,7 +162,7 @@ def _check_structs(source: ParquetSource, columns: Sequence[str]) -> None:
     if lacking is not None:
         raise Unsupported(
             "before 4.1, or by a setting, Spark reads a struct as NULL if a file has none of the fields that are read, and "
-            f"{lacking} has not all"
+            f"{lacking} lacks some of them"
         )
 
 

@@ -35,8 +35,8 @@ LOOP_CODECS = {
     "GZIP": OTHER_CODEC,
 }
 """The codec argument of ``page_table`` for pyarrow's names. LZ4 is LZ4_RAW; the name of the older codec is UNKNOWN."""
-DECOMPRESSED_BY_LOOPS = ("UNCOMPRESSED", *_MAX_RATIOS)
-DECOMPRESSED_AS_FAST = ("UNCOMPRESSED", "SNAPPY")
+CODECS_DECOMPRESSED_BY_LOOPS = ("UNCOMPRESSED", *_MAX_RATIOS)
+CODECS_AS_FAST_AS_PYARROW = ("UNCOMPRESSED", "SNAPPY")
 """Codecs that the loops decode as fast as pyarrow. LZ4_RAW takes a tenth longer; ZSTD and GZIP take a call per page."""
 
 _NO_BYTES = np.empty(0, np.uint8)

@@ -26,7 +26,8 @@ from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 from kquery_spark.types.arrow_types import STRINGS, is_any
 from kquery_spark.types.units import MICRO_NANOS
 
-# limits of one read of the index, because no other read can begin before it is finished
+# Limits of one read of an index: of the whole file, and of a row group. Other reads wait for it,
+# so it must not be large.
 _MAX_WHOLE_BYTES, _MAX_BYTES = 1 << 20, 8 << 20
 _WIDE = Context(prec=38)
 _MAX_DECIMAL_BYTES = 16
@@ -83,14 +84,16 @@ class PageIndex:
         part = self._chunk_indexes(group, leaf).column
         if not part.size:
             return None
-        return page_ranges(self._read(part, [chunk.column for chunk in self._groups[group]]), physical, dtype)
+        return ranges_from_column_index(
+            self._read(part, [chunk.column for chunk in self._groups[group]]), physical, dtype
+        )
 
     def pages(self, group: int, leaf: int, chunk: ByteRange, num_rows: int) -> Pages | None:
         """The locations of the pages of a flat column's chunk; None without an offset index, or if it is inconsistent."""
         part = self._chunk_indexes(group, leaf).offset
         if not part.size:
             return None
-        return placed_pages(
+        return pages_from_offset_index(
             self._read(part, [chunk.offset for chunk in self._groups[group]]), chunk, num_rows
         )
 
@@ -128,7 +131,7 @@ def _span(parts: Sequence[ByteRange]) -> ByteRange:
     return ByteRange(start, max(part.end for part in present) - start)
 
 
-def placed_pages(index: bytes, chunk: ByteRange, num_rows: int) -> Pages | None:
+def pages_from_offset_index(index: bytes, chunk: ByteRange, num_rows: int) -> Pages | None:
     """Return the pages of a flat column's chunk from its offset index; None if their row counts do not match the chunk's.
 
     Raises ValueError for bytes that are not an offset index.
@@ -171,7 +174,7 @@ def _location(cursor: Cursor) -> tuple[int, int, int]:
     return values[1], values[2], values[3]
 
 
-def page_ranges(index: bytes, physical: str, dtype: pa.DataType) -> list[ColumnRange] | None:
+def ranges_from_column_index(index: bytes, physical: str, dtype: pa.DataType) -> list[ColumnRange] | None:
     """Decode a column index into one ColumnRange per page, as for row groups; None for types that cannot be decoded.
 
     dtype: the Arrow type of the column. Raises ValueError for bytes that are not a column index.

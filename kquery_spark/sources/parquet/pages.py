@@ -60,15 +60,15 @@ class Pages:
     sizes: Int64s
     starts: Int64s
 
-    def select(self, rows: Int64s) -> PageRows:
+    def select(self, rows: Int64s) -> PageSelection:
         """Select the pages that contain these rows, which are in rising order."""
         counts = np.diff(np.searchsorted(rows, self.starts))
         numbers = np.flatnonzero(counts)
-        return PageRows(self, numbers, counts[numbers])
+        return PageSelection(self, numbers, counts[numbers])
 
 
 @dataclass(frozen=True)
-class PageRows:
+class PageSelection:
     """Selected pages. numbers: the selected pages' numbers. requested: the number of requested rows in each of them."""
 
     pages: Pages
@@ -103,7 +103,7 @@ class PagedColumn:
     name: str
     element: bytes
     chunk: Any
-    selection: PageRows
+    selection: PageSelection
 
     @cached_property
     def byte_ranges(self) -> list[ByteRange]:

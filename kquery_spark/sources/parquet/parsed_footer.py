@@ -109,7 +109,7 @@ class ParsedFooter:
         }
 
     @cached_property
-    def with_dependent_pages(self) -> set[str]:
+    def columns_with_dependent_pages(self) -> set[str]:
         """Columns with pages whose first string may need a prefix of the last string of the page before (PARQUET-246).
 
         Parquet's Java library wrote such pages before release 1.8. Files that do not name their writer may have them, too.
@@ -163,11 +163,11 @@ class ParsedFooter:
         if datetime == int96 == CORRECTED or column not in self._times:
             return None
         modes = {DATE: datetime, TIMESTAMP: datetime, INT96: int96}
-        if all(modes[leaf.kind] == CORRECTED for leaf in self._old(column).values()):
+        if all(modes[leaf.kind] == CORRECTED for leaf in self._old_leaves(column).values()):
             return None
         name = settings.zone_of(self._key_values)
         zone = next((zone for zone in settings.zones if zone.name == name), None)
-        return ColumnRebase(self._old(column), modes, zone)
+        return ColumnRebase(self._old_leaves(column), modes, zone)
 
     def zone_of(self, settings: RebaseSettings) -> str | None:
         """The time zone by which old times are rebased; None if it is unknown."""
@@ -182,7 +182,7 @@ class ParsedFooter:
     def _times(self) -> dict[str, dict[int, TimeLeaf]]:
         return time_leaves(self.schema, self._leaves)
 
-    def _old(self, column: str) -> dict[int, TimeLeaf]:
+    def _old_leaves(self, column: str) -> dict[int, TimeLeaf]:
         """The leaves of a column that may have values before the calendar change, by their numbers in the column."""
         old_leaves = self._old_times.get(column)
         if old_leaves is None:
@@ -267,8 +267,8 @@ class ParsedFooter:
         columns = []
         for field in self.schema:
             leaf_index = self._flat.get(field.name)
-            flat = pa.types.is_string(field.type) or pa.types.is_string_view(field.type)
-            if leaf_index is None or not flat or self.metadata.num_row_groups == 0:
+            is_string = pa.types.is_string(field.type) or pa.types.is_string_view(field.type)
+            if leaf_index is None or not is_string or self.metadata.num_row_groups == 0:
                 continue
             chunk = self.metadata.row_group(0).column(leaf_index)
             encoded = not INDEX_ENCODINGS.isdisjoint(chunk.encodings)

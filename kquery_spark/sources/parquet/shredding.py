@@ -92,16 +92,17 @@ def _kind(dtype: pa.DataType) -> int | None:
     return next((kind for kind, tests in kinds.items() if is_any(dtype, tests)), None)
 
 
-def rebuilt(data: pa.Array) -> pa.Array:
+def rebuild_variants(data: pa.Array) -> pa.Array:
     """Reassemble a shredded column. Raises Unsupported for data for which Spark may raise an error."""
     starts = range(0, len(data), _CHUNK_ROWS)
-    chunks = [_rebuilt_rows(data.slice(start, _CHUNK_ROWS)) for start in starts]
+    chunks = [_rebuild_rows(data.slice(start, _CHUNK_ROWS)) for start in starts]
     if sum(chunk.nbytes for chunk in chunks) >= 1 << 31:
         raise Unsupported("shredded variants of a row group that take more than 2 GiB are not supported")
     return pa.concat_arrays(chunks) if chunks else pa.array([], t.VARIANT)
 
 
-def _rebuilt_rows(data: pa.Array) -> pa.Array:
+def _rebuild_rows(data: pa.Array) -> pa.Array:
+    """Reassemble some rows. While an output array is too small, allocate larger ones and start again."""
     parts = _Parts()
     rows, is_there = len(data), _is_valid(data)
     _, meta_at = parts.add_binaries(data.field(METADATA))

@@ -42,7 +42,7 @@ from kquery_spark.sources.parquet.column_types import (
     mismatch,
     readable_as,
 )
-from kquery_spark.sources.parquet.file import OpenFile, Typed
+from kquery_spark.sources.parquet.file import OpenFile, TypedColumn
 from kquery_spark.sources.parquet.open_files import open_file, open_files
 from kquery_spark.sources.parquet.variants import (
     check_variant,
@@ -291,8 +291,8 @@ class ParquetSource(Source):
         known = {column: pages for column, pages in pages_by_column.items() if pages is not None}
         if not known:
             return None
-        starts = np.unique(np.concatenate([ends for ends, _ in known.values()]))
-        return PageStatistics(starts, {c: _for_each(starts, *pages) for c, pages in known.items()})
+        starts = np.unique(np.concatenate([page_starts for page_starts, _ in known.values()]))
+        return PageStatistics(starts, {c: _range_statistics(starts, *pages) for c, pages in known.items()})
 
     def _fields(self, columns: Sequence[str]) -> pa.Schema:
         return pa.schema([self.table_schema.field(c) for c in columns])
@@ -356,7 +356,9 @@ def _splits_in(file: int, opened: OpenFile) -> list[Split]:
     return [Split(file, (group,), rows, nbytes) for group, (rows, nbytes) in enumerate(opened.groups)]
 
 
-def _for_each(starts: Int64s, page_starts: Int64s, ranges: Sequence[ColumnRange]) -> list[ColumnRange | None]:
+def _range_statistics(
+    starts: Int64s, page_starts: Int64s, ranges: Sequence[ColumnRange]
+) -> list[ColumnRange | None]:
     """The statistics of row ranges that each lie in one page of the column.
 
     starts: the first row of each range, then the number of rows. A range may cover only a part of its page, so the
@@ -366,7 +368,7 @@ def _for_each(starts: Int64s, page_starts: Int64s, ranges: Sequence[ColumnRange]
     return [ranges[page].for_row_subset() for page in pages]
 
 
-def _convert(column: Typed, dtype: pa.DataType, where: str) -> pa.Array:
+def _convert(column: TypedColumn, dtype: pa.DataType, where: str) -> pa.Array:
     data = one_array(column.data)
     if pa.types.is_decimal(column.dtype) and pa.types.is_integer(data.type):
         data = data.cast(t.LONG)
@@ -376,7 +378,7 @@ def _convert(column: Typed, dtype: pa.DataType, where: str) -> pa.Array:
     try:
         return from_arrow(dtype, data).data
     except pa.ArrowInvalid as error:
-        # nanoseconds, which only a context reads, that are not whole microseconds
+        # Only an ``ExecutionContext`` reads columns in nanoseconds; here a value is not a whole number of microseconds.
         raise SourceError(f"{where}: {error}") from None
 
 

@@ -10,7 +10,13 @@ from kquery_spark.errors import SourceError
 from kquery_spark.kernels.compiled import VARIANT_LOOPS
 from kquery_spark.sources.parquet.features import SHREDDED, SHREDDED_TYPE, SHREDDED_UNCOMPILED
 from kquery_spark.sources.parquet.file import OpenFile
-from kquery_spark.sources.parquet.shredding import METADATA, TYPED_VALUE, VALUE, rebuilt, unreadable_type
+from kquery_spark.sources.parquet.shredding import (
+    METADATA,
+    TYPED_VALUE,
+    VALUE,
+    rebuild_variants,
+    unreadable_type,
+)
 from kquery_spark.types import names as t
 from kquery_spark.types.arrow_types import LARGE_BINARIES, is_any
 
@@ -44,7 +50,7 @@ def check_compiled(opened: OpenFile, column: str) -> None:
     """Raise Unsupported for a shredded variant as long as the loops that reassemble it are not compiled."""
     if is_shredded(opened.schema.field(column).type) and not VARIANT_LOOPS.are_ready_or_start_compiling():
         raise SHREDDED_UNCOMPILED.declined(
-            column=column, file=opened.file.path, absence=VARIANT_LOOPS.absence
+            column=column, file=opened.file.path, not_ready_clause=VARIANT_LOOPS.not_ready_clause
         )
 
 
@@ -80,7 +86,7 @@ def shredded_parts(column: pa.Field, fields: Sequence[str]) -> list[str]:
 def variant_column(data: pa.Array) -> pa.Array:
     """Convert a variant column into the engine's form, a struct of value and metadata."""
     if is_shredded(data.type):
-        return rebuilt(data)
+        return rebuild_variants(data)
     binaries = [data.field(name).cast(t.BINARY) for name in (VALUE, METADATA)]
     is_null = data.is_null() if data.null_count else None
     return pa.StructArray.from_arrays(binaries, fields=list(t.VARIANT), mask=is_null)

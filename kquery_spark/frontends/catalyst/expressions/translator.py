@@ -232,7 +232,7 @@ def check_loops(function: Function | AggregateFunction) -> None:
 def require_loops(loops: CompiledLoops, what: str) -> None:
     """Raise Unsupported if loops are not compiled yet. what: the feature that needs them."""
     if not loops.are_ready_or_start_compiling():
-        raise Unsupported(f"the loops that {what} needs {loops.absence}")
+        raise Unsupported(f"the loops that {what} needs {loops.not_ready_clause}")
 
 
 def _repeats(value: Any, rest: Sequence[CatalystNode]) -> bool:
