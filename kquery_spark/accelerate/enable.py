@@ -48,7 +48,7 @@ class _Wrapped:
 
 
 _sessions: dict[str, _Options] = {}
-_everywhere: _Options | None = None
+_options_for_all_sessions: _Options | None = None
 _installed: list[_Wrapped] = []
 _install_lock = threading.Lock()
 
@@ -82,16 +82,16 @@ def disable(spark: SparkSession) -> None:
 
 def enable_everywhere(*, fallback: Fallback = "spark", when: When = "auto") -> None:
     """Enable the engine in every classic session of this process, including future ones, as ``kquery-spark run`` does."""
-    global _everywhere
+    global _options_for_all_sessions
     check_options(fallback, when)
-    _everywhere = _Options(fallback, when)
+    _options_for_all_sessions = _Options(fallback, when)
     _install()
 
 
 def disable_everywhere() -> None:
     """Undo ``enable_everywhere``."""
-    global _everywhere
-    _everywhere = None
+    global _options_for_all_sessions
+    _options_for_all_sessions = None
     _uninstall_unused()
 
 
@@ -103,10 +103,10 @@ def _options(subject: _Subject) -> _Options | None:
     """Return the options of the session of ``subject``; None if PySpark's own method has to run."""
     if isinstance(subject, GroupedData):
         return _options(grouped_frame(subject))
-    if is_bypassed() or isinstance(subject, LazyDataFrame) or not (_sessions or _everywhere):
+    if is_bypassed() or isinstance(subject, LazyDataFrame) or not (_sessions or _options_for_all_sessions):
         return None
     session = subject if isinstance(subject, SparkSession) else subject.sparkSession
-    options = _sessions.get(session_identity(session), _everywhere)
+    options = _sessions.get(session_identity(session), _options_for_all_sessions)
     if options is None or options.when == "never":
         return None
     return None if isinstance(subject, DataFrame) and subject.isStreaming else options
@@ -181,9 +181,17 @@ def _crosstab(frame: DataFrame, options: _Options, /, col1: Any, col2: Any) -> A
     return NotImplemented if table is None else table
 
 
-_SAME = ("collect", "toArrow", "toPandas", "toLocalIterator", "foreach", "foreachPartition", "writeTo")
+_SAME_NAME_ACTIONS = (
+    "collect",
+    "toArrow",
+    "toPandas",
+    "toLocalIterator",
+    "foreach",
+    "foreachPartition",
+    "writeTo",
+)
 _ACTIONS: dict[str, _Action] = {
-    **{name: _same_action(name) for name in _SAME},
+    **{name: _same_action(name) for name in _SAME_NAME_ACTIONS},
     "take": _Action(lambda fast, num: fast.collect(), lambda frame, num: frame.limit(num)),
     SHOW: _Action(show_string_of, _limited_to_shown),
     "count": _Action(lambda fast: int(fast.collect()[0][0]), lambda frame: frame.groupBy().count()),
@@ -223,7 +231,7 @@ def _install() -> None:
 def _uninstall_unused() -> None:
     """Restore PySpark's methods if no session is enabled any more, except for methods that other code has wrapped since."""
     with _install_lock:
-        if _sessions or _everywhere:
+        if _sessions or _options_for_all_sessions:
             return
         for wrapped in _installed:
             if getattr(wrapped.owner, wrapped.name) is wrapped.wrapper:

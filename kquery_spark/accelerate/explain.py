@@ -223,7 +223,7 @@ def explain(frame: DataFrame, trace: bool = False, analyze: bool = False) -> Exp
         decisions = tuple(decide(planned, p) for p in planned.parts)
     else:
         planned = plan_frame(frame)
-        decisions = tuple(_decided(planned, p) for p in planned.parts)
+        decisions = tuple(_decide_with_fast_reject(planned, p) for p in planned.parts)
         winning = [p for p, d in zip(planned.parts, decisions, strict=True) if d.accelerate]
         chosen = tuple(winning) if planned.config.enabled else ()
     metering = None
@@ -236,7 +236,7 @@ def explain(frame: DataFrame, trace: bool = False, analyze: bool = False) -> Exp
     return Explanation(planned, decisions, chosen, trace, metering)
 
 
-def _decided(planned: PlannedQuery, part: Part) -> Decision:
+def _decide_with_fast_reject(planned: PlannedQuery, part: Part) -> Decision:
     """Return the decision on a part, including the fast reject, which ``kquery_plan`` does first."""
     decision = decide(planned, part)
     if decision.driver_only and cannot_gain(planned.bridge, planned.plan):

@@ -19,8 +19,8 @@ from kquery_spark.spark_bridge.frames.lazy_dataframe import LazyDataFrame
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 
 _MAX_VALUES_SETTING = "spark.sql.pivotMaxValues"
-# The engine returns the values to Python, which passes them to Spark. Values of these types do not change on this way.
-# A string with a collation has another type name.
+# Types whose values survive the round trip from the engine through Python to Spark unchanged. A string type with a
+# collation has another name, so it is not among them.
 _TYPES = frozenset({"string", "boolean", "tinyint", "smallint", "int", "bigint"})
 
 

@@ -37,7 +37,7 @@ def run_write(spark: SparkSession, text: str, fallback: Fallback, when: When) ->
     """
     try:
         bridge = get_bridge(spark)
-        planned = _planned(bridge, text, fallback, when)
+        planned = _plan_write(bridge, text, fallback, when)
     except Exception as error:
         if fallback == "error":
             raise
@@ -51,7 +51,8 @@ def run_write(spark: SparkSession, text: str, fallback: Fallback, when: When) ->
     return execution.write(lambda: statement.run_for(frame, bridge), run_on_spark)
 
 
-def _planned(bridge: Bridge, text: str, fallback: Fallback, when: When) -> _PlannedWrite | None:
+def _plan_write(bridge: Bridge, text: str, fallback: Fallback, when: When) -> _PlannedWrite | None:
+    """Plan the query of a statement; None if Spark should run the statement."""
     statement = parse_write(text, bridge)
     if statement is None or (
         fallback == "spark" and not statement.target.cleans_up_after_failure(bridge.spark)

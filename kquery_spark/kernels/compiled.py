@@ -1,4 +1,4 @@
-"""Loads the compiled loops: packages of numba kernels, each of which is compiled once per machine, in the background.
+"""Loads the compiled loops: packages of numba kernels. Each package is compiled once per machine, in the background.
 
 Until a package is loaded, queries use pyarrow or numpy instead.
 

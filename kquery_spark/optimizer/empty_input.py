@@ -23,7 +23,7 @@ def value_over_no_rows(plan: LogicalPlan) -> Literal:
 
 
 def _empty_value(plan: LogicalPlan, expr: Expr) -> Expr:
-    """Return ``expr``, which is over the plan's output, with the values over no rows in place of the aggregates."""
+    """Replace the aggregates in ``expr``, an expression over the plan's output, by their values over no rows."""
     match plan:
         case Projection():
             return _empty_value(plan.child, substitute(expr, {e.name: e.expr for e in plan.exprs}))

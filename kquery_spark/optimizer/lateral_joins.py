@@ -42,7 +42,7 @@ from kquery_spark.types import names as t
 _QueryParts = tuple[LogicalPlan, dict[str, Expr], list[Expr]]
 
 
-def plain_join(plan: LateralJoin, query: LogicalPlan) -> LogicalPlan:
+def lateral_to_join(plan: LateralJoin, query: LogicalPlan) -> LogicalPlan:
     """Return the join without LATERAL. ``query``: its query, in which subqueries are already replaced by joins.
 
     Raises Unsupported, which names the node that a correlated condition cannot pass.

@@ -15,7 +15,7 @@ from kquery_spark.types.vector import Int64s
 _ROWS_PER_VALUE = 2
 
 
-def places_of(data: pa.Array, values: pa.Array) -> Int64s:
+def find_positions(data: pa.Array, values: pa.Array) -> Int64s:
     """Return the position of each value among the distinct ``values`` by Arrow's hash table; -1 if absent or NULL."""
     indices = pc.index_in(data, value_set=values).fill_null(-1)
     return np.asarray(indices.to_numpy(zero_copy_only=False), np.int64)
@@ -41,8 +41,8 @@ class BytesIndex:
 
     def lookup(self, data: pa.Array) -> Int64s:
         """Return the position of each value; -1 if it is absent or NULL."""
-        if len(data) >= _ROWS_PER_VALUE * len(self._values) or not self._hashed():
-            return places_of(data, self._values)
+        if len(data) >= _ROWS_PER_VALUE * len(self._values) or not self._build_index():
+            return find_positions(data, self._values)
         assert self._index is not None
         places = self._index.lookup(hash_bytes(data).view(np.int64))
         rows = np.flatnonzero(places >= 0)
@@ -50,7 +50,7 @@ class BytesIndex:
         places[rows[~same.fill_null(False).to_numpy(zero_copy_only=False)]] = -1
         return places
 
-    def _hashed(self) -> bool:
+    def _build_index(self) -> bool:
         """Build the hash table on first use. Return False if two values have equal hashes, which is extremely unlikely."""
         if self._index is None and self._hashable:
             hashes = hash_bytes(self._values).view(np.int64)

@@ -174,7 +174,7 @@ class FilteringReader:
                 yield batch
         elif self._source.columnar:
             read = SplitColumns(self._source, split)
-            self._last_split_had_rows = yield from self._stepwise(read, split, conditions, runtime, rows)
+            self._last_split_had_rows = yield from self._read_in_steps(read, split, conditions, runtime, rows)
             self._coalescer.observe(split, read)
         else:
             yield from self._read_all_columns(split, conditions, runtime)
@@ -191,7 +191,7 @@ class FilteringReader:
             self._bounded_conditions[split.bounds] = conditions
         return conditions
 
-    def _stepwise(
+    def _read_in_steps(
         self,
         read: SplitColumns,
         split: Split,

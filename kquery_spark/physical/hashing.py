@@ -22,6 +22,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector, decimal_words, validity
 
 UInt64s = npt.NDArray[np.uint64]
+# The multipliers and the increment of splitmix64, and an arbitrary hash for NULL.
 _A = np.uint64(0xBF58476D1CE4E5B9)
 _B = np.uint64(0x94D049BB133111EB)
 _SEED = np.uint64(0x9E3779B97F4A7C15)

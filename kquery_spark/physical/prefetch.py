@@ -35,7 +35,7 @@ def prefetched_splits(
     if not splits or not source.is_remote(splits[0]):
         yield from splits
         return
-    ahead = _Ahead(source, splits, prefetch_request)
+    ahead = _FetchQueue(source, splits, prefetch_request)
     try:
         for split in splits:
             release = ahead.next()
@@ -47,7 +47,7 @@ def prefetched_splits(
         ahead.close()
 
 
-class _Ahead:
+class _FetchQueue:
     """The fetches that have been started and not yet consumed, in the order of the splits."""
 
     def __init__(
@@ -59,34 +59,34 @@ class _Ahead:
         self._source = source
         self._prefetch_request = prefetch_request
         self._left = deque(splits)
-        self._begun: deque[tuple[Split, InBackground[Release]]] = deque()
+        self._started_fetches: deque[tuple[Split, InBackground[Release]]] = deque()
 
     def next(self) -> Release:
         """Wait until the next split has been requested, start further fetches, and return the function that releases it."""
         self._begin()
-        release = self._begun[0][1].result()
-        self._begun.popleft()
+        release = self._started_fetches[0][1].result()
+        self._started_fetches.popleft()
         self._begin()
         return release
 
     def close(self) -> None:
         """Release every fetch that was started and not read."""
-        for _, fetch in self._begun:
+        for _, fetch in self._started_fetches:
             fetch.abandon(lambda release: release())
 
     def _begin(self) -> None:
         while self._left and self._may_begin(self._left[0]):
             split = self._left.popleft()
-            self._begun.append((split, InBackground(partial(self._fetch, split))))
+            self._started_fetches.append((split, InBackground(partial(self._fetch, split))))
 
     def _may_begin(self, split: Split) -> bool:
-        if not self._begun:
+        if not self._started_fetches:
             return True
-        last, fetch = self._begun[-1]
+        last, fetch = self._started_fetches[-1]
         if last.file == split.file and not fetch.is_done:
             return False  # wait for the first split of this file, which opens it and reads the footer
-        nbytes = split.nbytes + sum(begun.nbytes for begun, _ in self._begun)
-        return len(self._begun) < _MAX_SPLITS_AHEAD and nbytes <= _MAX_BYTES_AHEAD
+        nbytes = split.nbytes + sum(begun.nbytes for begun, _ in self._started_fetches)
+        return len(self._started_fetches) < _MAX_SPLITS_AHEAD and nbytes <= _MAX_BYTES_AHEAD
 
     def _fetch(self, split: Split) -> Release:
         parts = self._prefetch_request(split)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kquery_spark.physical.operators.base import Metrics
 
 FAN_OUT = 16
-DEEPEST = 3  # the last level; a partition that is still too large has too few distinct keys to be divided
+MAX_LEVEL = 3  # the last level; a partition that is still too large has too few distinct keys to be divided
 
 _SCATTERED_ROWS = 1 << 17  # rows that are copied to partitions at a time
 # Memory of a grouped or hashed row beside its values: its hash, group number, and position.
@@ -184,7 +184,7 @@ def batches_by_hash_partition(
 ) -> Iterator[Batch]:
     """Yield all rows as one batch if they fit into ``limit`` bytes, otherwise one batch per hash partition of the keys.
 
-    Without keys, there is always one batch. A partition that is still too large is divided again, down to ``DEEPEST``.
+    Without keys, there is always one batch. A partition that is still too large is divided again, down to ``MAX_LEVEL``.
     """
     if keys is None:
         yield concat(schema, list(source))
@@ -196,7 +196,7 @@ def batches_by_hash_partition(
         for batch in source:
             held.append(batch)
             size += hashed_bytes(batch.nbytes, batch.num_rows)
-            if level < DEEPEST and size > limit:
+            if level < MAX_LEVEL and size > limit:
                 spilled.add(drain(held))
                 size = 0
         if not spilled.files:

@@ -16,11 +16,12 @@ import pyarrow as pa
 
 from kquery_spark.errors import SpillError
 
-_turn = itertools.count()
+# The number of the next store in this process. Stores start in different directories to spread the load over all disks.
+_store_numbers = itertools.count()
 
 
-_AT_SPARK = "let Spark use another disk (spark.local.dir)"
-_IN_PROCESS = "use another directory (environment variable TMPDIR)"
+_SPARK_DIRECTORY_ADVICE = "let Spark use another disk (spark.local.dir)"
+_PROCESS_DIRECTORY_ADVICE = "use another directory (environment variable TMPDIR)"
 
 
 def scratch_directories() -> list[str]:
@@ -43,7 +44,7 @@ def _spark_directories() -> list[str]:
 
 
 def _advice() -> str:
-    place = _AT_SPARK if _spark_directories() else _IN_PROCESS
+    place = _SPARK_DIRECTORY_ADVICE if _spark_directories() else _PROCESS_DIRECTORY_ADVICE
     return f"make room there, {place}, or give tasks more memory (spark.kquery.memoryBytes)"
 
 
@@ -56,7 +57,7 @@ class SpillStore:
 
     def __init__(self) -> None:
         directories = scratch_directories()
-        first = next(_turn) % len(directories)
+        first = next(_store_numbers) % len(directories)
         self._untried = directories[first:] + directories[:first]
         self._failures: list[str] = []
         self._files: list[_ScratchFile] = []

@@ -105,21 +105,21 @@ class SplitColumns:
         """Add columns to each selection, decoded for its rows; without a selection, decode all rows."""
         source, split = self._source, self._split
         if not states:
-            return [FilteredColumns(self._counted(b)) for b in source.read(split, columns)]
+            return [FilteredColumns(self._count_bytes(b)) for b in source.read(split, columns)]
         if not columns:
             return states
         selected = states[0].selected
         if source.addressable and selected is not None:
             (state,) = states  # a piece of an addressable source is one batch
-            return [state.with_selected_columns(self._counted(self._of_rows(columns, selected)))]
-        batches = map(self._counted, source.read(split, columns))
+            return [state.with_selected_columns(self._count_bytes(self._decode_rows(columns, selected)))]
+        batches = map(self._count_bytes, source.read(split, columns))
         return [s.with_columns(b) for s, b in zip(states, batches, strict=True)]
 
-    def _counted(self, batch: Batch) -> Batch:
+    def _count_bytes(self, batch: Batch) -> Batch:
         self.decoded_bytes += sum(column.nbytes for column in batch.columns)
         return batch
 
-    def _of_rows(self, columns: list[str], rows: Int64s) -> Batch:
+    def _decode_rows(self, columns: list[str], rows: Int64s) -> Batch:
         """Decode columns for some rows. Columns whose dictionary was filtered are taken from their decoded indices."""
         from_dictionaries = {
             name: column for name in columns if (column := self._dictionary_columns.get(name)) is not None

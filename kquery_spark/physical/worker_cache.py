@@ -68,13 +68,13 @@ class WorkerCache:
         disables the cache. Errors of ``build`` are raised, and nothing is cached.
         """
         with self._lock:
-            entry = self._used(key)
+            entry = self._touch(key)
             if entry is not None:
                 return entry.value
             shared_build = self._builds.setdefault(key, _Build(threading.Lock()))
         with _held_by_this_run(shared_build.lock):
             with self._lock:
-                entry = self._used(key)
+                entry = self._touch(key)
                 if entry is not None:
                     return entry.value
             if shared_build.is_shared:
@@ -99,17 +99,17 @@ class WorkerCache:
             # Remove the least recently used values. The newest one stays even if it alone exceeds the limit:
             # ``limit > 0`` counts as 1 entry. With the limit 0, it counts as 0, so nothing stays.
             while len(self._entries) > (limit > 0) and self._held() > limit:
-                self._forget_one()
+                self._evict_least_recently_used()
         return value
 
-    def _used(self, key: object) -> _Entry | None:
+    def _touch(self, key: object) -> _Entry | None:
         entry = self._entries.get(key)
         if entry is not None:
             self._uses += 1
             entry.last_use = self._uses
         return entry
 
-    def _forget_one(self) -> None:
+    def _evict_least_recently_used(self) -> None:
         oldest = min(self._entries.items(), key=lambda item: item[1].last_use)[0]
         del self._entries[oldest]
 

@@ -82,8 +82,8 @@ def two_levels(plan: Aggregate, child: PhysicalPlan) -> TwoLevels | None:
     second_calls = _second_level_calls(plan, level.plain, sets)
     keys, values = _columns(level.keys), _columns(level.values)
 
-    # The rows that arrive here come from several tasks, so they are merged by key and value first. Only then each value
-    # occurs once and the second level may count it. MIXED: DISTINCT calls aggregate values, the others merge states.
+    # The rows come from several tasks, so a value may occur once per task. Merging by key and value leaves each value once,
+    # so that the second level can count it. In phase MIXED, DISTINCT calls aggregate values, and the others merge states.
     def second(read: PhysicalPlan) -> PhysicalPlan:
         merged = AggregateExec(read, _named(keys + values), level.plain, Phase.MERGE)
         return AggregateExec(merged, _named(keys), second_calls, Phase.MIXED)

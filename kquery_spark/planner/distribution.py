@@ -48,15 +48,15 @@ def stage_leaves(plan: PhysicalPlan) -> Iterator[PhysicalPlan]:
 class DistributedPlan:
     """A physical plan and the distribution of its rows. The other fields describe a KEYED distribution.
 
-    keys: rows with equal values of these are in the same task. also: alternative keys for which this holds as well, such as
-    the right keys of an inner join. hashed: the task of a row is the hash of its keys modulo ``count``.
+    keys: rows with equal values of these are in the same task. alternative_keys: further keys for which this holds,
+    such as the right keys of an inner join. hashed: the task of a row is the hash of its keys modulo ``count``.
     """
 
     plan: PhysicalPlan
     distribution: Distribution
     keys: tuple[Expr, ...] = ()
     count: int = 1
-    also: tuple[tuple[Expr, ...], ...] = ()
+    alternative_keys: tuple[tuple[Expr, ...], ...] = ()
     hashed: bool = True
 
     def with_plan(self, plan: PhysicalPlan) -> DistributedPlan:
@@ -72,21 +72,21 @@ class DistributedPlan:
             return DistributedPlan(plan, self.distribution)
         # A list of keys survives only if all of its keys do: even if rows with equal (a, b) are in the same task, rows
         # with equal a can be in different tasks.
-        renamed = [tuple(new(k) for k in keys) for keys in (self.keys, *self.also)]
+        renamed = [tuple(new(k) for k in keys) for keys in (self.keys, *self.alternative_keys)]
         whole = [tuple(k for k in keys if k is not None) for keys in renamed if None not in keys]
         if not whole:
             return DistributedPlan(plan, Distribution.SPLIT)
         return DistributedPlan(plan, Distribution.KEYED, whole[0], self.count, tuple(whole[1:]), self.hashed)
 
-    def groups_by(self, keys: tuple[Expr, ...]) -> bool:
+    def is_partitioned_by(self, keys: tuple[Expr, ...]) -> bool:
         """True if rows with equal ``keys`` are in the same task, because they are distributed by a subset of these."""
         if self.distribution is Distribution.SINGLE:
             return True
         return self.distribution is Distribution.KEYED and any(
-            all(k in keys for k in own) for own in (self.keys, *self.also)
+            all(k in keys for k in own) for own in (self.keys, *self.alternative_keys)
         )
 
-    def hashed_by(self, keys: tuple[Expr, ...], count: int) -> bool:
+    def is_hash_partitioned_by(self, keys: tuple[Expr, ...], count: int) -> bool:
         """True if an exchange by these keys into ``count`` tasks would leave every row in its task."""
         by_hash = self.distribution is Distribution.KEYED and self.hashed
-        return by_hash and self.count == count and keys in (self.keys, *self.also)
+        return by_hash and self.count == count and keys in (self.keys, *self.alternative_keys)

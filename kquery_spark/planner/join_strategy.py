@@ -37,7 +37,7 @@ from kquery_spark.physical.operators import BuildSide
 from kquery_spark.planner.file_shares import FileShares
 
 # A semi, anti or outer join builds its natural side unless that has more than this many times the other side's bytes.
-_MIN_SWAP_ROW_RATIO = 2.0
+_MIN_SWAP_BYTES_RATIO = 2.0
 # A replicated side may decode this many times the bytes that it may hold, because every task decodes them again.
 _DECODED_PER_BROADCAST_BYTE = 4
 
@@ -62,7 +62,7 @@ class JoinStrategy:
     def replicates(self, plan: Join, build: BuildSide) -> bool:
         """True if every task computes the build side by itself (a broadcast join)."""
         built = plan.left if build is BuildSide.LEFT else plan.right
-        return not _emits_build_rows_at_end(plan.kind, build) and self.replicable(built)
+        return not _emits_build_rows_at_end(plan.kind, build) and self.is_replicable(built)
 
     def is_colocated(self, plan: Join) -> bool:
         """True if one task reads the matching rows of both sides, because the join's keys include shared keys of both."""
@@ -159,7 +159,7 @@ class JoinStrategy:
         """True if the natural side of an outer, semi or anti join is built: it is not much larger, or it is replicated."""
         left, right = self._estimator.estimate(plan.left).nbytes, self._estimator.estimate(plan.right).nbytes
         built, probed = (left, right) if natural is BuildSide.LEFT else (right, left)
-        if built <= _MIN_SWAP_ROW_RATIO * probed:
+        if built <= _MIN_SWAP_BYTES_RATIO * probed:
             return True
         return not self.is_colocated(plan) and self.replicates(plan, natural)
 
@@ -168,7 +168,7 @@ class JoinStrategy:
         left, right = self._estimator.estimate(plan.left), self._estimator.estimate(plan.right)
         return BuildSide.LEFT if left.nbytes < right.nbytes else BuildSide.RIGHT
 
-    def replicable(self, plan: LogicalPlan) -> bool:
+    def is_replicable(self, plan: LogicalPlan) -> bool:
         """True if every task can compute the plan by itself: it is small, only reads files, and is deterministic."""
         if any(node.calls_python or isinstance(node, Input) for node in walk_plan(plan)):
             return False

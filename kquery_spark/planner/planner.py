@@ -137,7 +137,7 @@ class Planner:
         if partitioning.count == 1:
             return self.to_one_task(child, nbytes)
         # The rows may already be where the exchange would send them, after an earlier exchange by the same keys.
-        if child.hashed_by(partitioning.keys, partitioning.count):
+        if child.is_hash_partitioned_by(partitioning.keys, partitioning.count):
             return child
         exchanged = ExchangeExec(child.plan, partitioning, nbytes)
         return DistributedPlan(exchanged, Distribution.KEYED, partitioning.keys, partitioning.count)

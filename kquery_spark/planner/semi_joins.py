@@ -3,14 +3,14 @@
 Both forms add a semi join with a small, replicated build side. At run time, its keys become a dynamic filter that prunes the
 scan below the reduced side. (Spark: ``InjectRuntimeFilter``.)
 
-1. ``reduced_sides``: one side of a shuffled join is reduced by a small part of the other side. In
+1. ``reduce_sides``: one side of a shuffled join is reduced by a small part of the other side. In
 
        lines JOIN (orders JOIN (customers WHERE nation = 'PERU') ON o.customer = c.id) ON l.order_id = o.id
 
    ``orders`` is shuffled. The filtered customers are small, and they contain all values that ``o.customer`` has in the
    result, so ``orders SEMI JOIN customers`` leaves a 25th of the orders to shuffle.
 
-2. ``reduced_groups``: a join with a replicated side drops groups without a match, so they need not be computed:
+2. ``reduce_groups``: a join with a replicated side drops groups without a match, so they need not be computed:
 
        (SELECT k, sum(x) FROM t GROUP BY k) JOIN few ON k = few.k
        ->  (SELECT k, sum(x) FROM t SEMI JOIN few ON k = few.k GROUP BY k) JOIN few ON k = few.k
@@ -37,27 +37,28 @@ _MIN_REDUCED_BYTES_PER_DECODED_BYTE = 1.0
 # The nodes of a plan that may be computed a second time, on the build side of the semi join.
 _REPEATABLE = (Scan, Filter, Projection, Join)
 
+#: A predicate on plans, such as whether every task can compute the plan by itself.
 Test = Callable[[LogicalPlan], bool]
 #: A key of the plan to reduce, and the expression over the other side of the join that it is compared with.
 KeyPair = tuple[Expr, Expr]
 
 
-def reduced_sides(plan: Join, estimator: Estimator, replicable: Test) -> Join:
+def reduce_sides(plan: Join, estimator: Estimator, is_replicable: Test) -> Join:
     """Reduce each side of the join by keys of the other side if that is cheap and drops most rows.
 
-    Only a side whose rows are dropped without a match can be reduced. replicable: whether every task can compute a plan
+    Only a side whose rows are dropped without a match can be reduced. is_replicable: whether every task can compute a plan
     itself.
     """
     left, right = plan.left, plan.right
     if drops_unmatched(plan.kind, build_is_left=False):
-        left = _reduce_side(plan.left, plan.right, null_rejecting_keys(plan), estimator, replicable)
+        left = _reduce_side(plan.left, plan.right, null_rejecting_keys(plan), estimator, is_replicable)
     if drops_unmatched(plan.kind, build_is_left=True):
         pairs = [(right, left) for left, right in null_rejecting_keys(plan)]
-        right = _reduce_side(plan.right, plan.left, pairs, estimator, replicable)
+        right = _reduce_side(plan.right, plan.left, pairs, estimator, is_replicable)
     return plan if left is plan.left and right is plan.right else replace(plan, left=left, right=right)
 
 
-def reduced_groups(
+def reduce_groups(
     plan: LogicalPlan,
     keys: Sequence[KeyPair],
     built: LogicalPlan,
@@ -75,7 +76,7 @@ def reduced_groups(
             return plan
         case Projection() | Filter():
             below = _keys_of_input(plan, keys)
-            return with_new_children(plan, [reduced_groups(plan.child, below, built, estimator, is_shuffled)])
+            return with_new_children(plan, [reduce_groups(plan.child, below, built, estimator, is_shuffled)])
         # Groups without a match are no longer computed, so calls that can raise would not raise for them.
         case Aggregate() if is_shuffled(plan) and not any(call.raises for call in plan.calls):
             below = _keys_of_input(plan, keys)
@@ -113,7 +114,7 @@ def _reduce_side(
     other: LogicalPlan,
     keys: Sequence[KeyPair],
     estimator: Estimator,
-    replicable: Test,
+    is_replicable: Test,
 ) -> LogicalPlan:
     """Reduce ``side`` by the part of ``other`` that has the smallest share of a key's values, if it is small enough."""
     # Every part of the other side with all values of a key can reduce this side. The one that leaves the fewest values
@@ -122,7 +123,7 @@ def _reduce_side(
         (estimator.share(part, [part_key]), part, (side_key, part_key))
         for side_key, other_key in keys
         for part, part_key in _parts_with_all_values(other, other_key)
-        if _is_cheap_beside(part, side, estimator, replicable)
+        if _is_cheap_relative_to(part, side, estimator, is_replicable)
     ]
     if not candidates:
         return side
@@ -130,9 +131,11 @@ def _reduce_side(
     return _semi_join(side, part, [pair]) if share <= _MAX_REDUCED_SHARE else side
 
 
-def _is_cheap_beside(part: LogicalPlan, side: LogicalPlan, estimator: Estimator, replicable: Test) -> bool:
+def _is_cheap_relative_to(
+    part: LogicalPlan, side: LogicalPlan, estimator: Estimator, is_replicable: Test
+) -> bool:
     """True if computing ``part`` once more in every task is cheap in comparison with ``side``."""
-    if not is_repeatable(part, _REPEATABLE) or not replicable(part):
+    if not is_repeatable(part, _REPEATABLE) or not is_replicable(part):
         return False
     return (
         estimator.estimate(side).nbytes
@@ -182,7 +185,7 @@ def _semi_join(side: LogicalPlan, part: LogicalPlan, keys: Sequence[KeyPair]) ->
     """Return a semi join that keeps the rows of ``side`` whose keys are in ``part``. Only the keys of ``part`` are read."""
     names = list(dict.fromkeys(k.name for _, k in keys if isinstance(k, Column)))
     if isinstance(part, Scan):
-        part = _reading_only(part, names)
+        part = _project_scan(part, names)
     # The columns of both sides of a join need different names.
     aliases = _aliases(names, set(side.schema.names), part)
     if aliases is not None:
@@ -191,7 +194,7 @@ def _semi_join(side: LogicalPlan, part: LogicalPlan, keys: Sequence[KeyPair]) ->
     return Join(side, part, JoinKind.SEMI, tuple(JoinKey(own, other) for own, other in keys))
 
 
-def _reading_only(scan: Scan, names: Sequence[str]) -> Scan:
+def _project_scan(scan: Scan, names: Sequence[str]) -> Scan:
     """Return the scan with only these columns."""
     return replace(scan, projection=tuple(n for n in scan.schema.names if n in names))
 

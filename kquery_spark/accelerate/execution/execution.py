@@ -139,7 +139,7 @@ class Execution(FrameRows):
             return "spark"
         if action != "write" and placement.driver is not None and not self._exceeds_driver:
             return "driver"
-        # Without the driver, a driver-only query gains from the Arrow payloads of a collection, and from nothing else.
+        # If the driver does not run a driver-only query, only actions that collect the rows as Arrow payloads gain.
         if placement.driver_only and (self._exceeds_driver or action not in _PLAN_REUSING_ACTIONS):
             return "spark"
         return "tasks"

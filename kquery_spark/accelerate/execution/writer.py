@@ -59,8 +59,8 @@ class WriteSource:
     def writer(self) -> DataFrameWriter:
         """Return a writer of the engine's rows. If a write overwrites its own input, Spark computes the rows.
 
-        In such a write, Spark deletes the files of the directory before the engine's tasks would read them. Without the
-        engine, Spark may have shuffled the rows before that, or it fails, too. Either way the rows are those of Spark.
+        In such a write, Spark deletes the files of the directory before the engine's tasks would read them. If Spark
+        computes the rows itself, it may have shuffled them before it deletes the files; otherwise it raises its own error.
 
         The writer belongs to ``original`` until a write begins. Only then is the engine's DataFrame built, and the recorded
         settings are applied to its writer. So the write includes rows that were inserted after ``.write`` was called. Spark

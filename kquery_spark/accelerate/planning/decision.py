@@ -37,7 +37,7 @@ def decide(planned: PlannedQuery, part: Part) -> Decision:
     If the engine should win in Spark's Python workers, it runs the part there. Otherwise, an action that collects the rows
     may still gain: the driver may run the last stage without a Spark job, or receive the rows as Arrow.
     """
-    verdict = _in_workers(planned, part)
+    verdict = _decide_for_workers(planned, part)
     if verdict.accelerate or not part.compiled.graph.result.is_map:
         return verdict
     action = "An action that collects the rows"
@@ -84,7 +84,7 @@ def _saves_as_arrow(planned: PlannedQuery, part: Part) -> bool:
     )
 
 
-def _in_workers(planned: PlannedQuery, part: Part) -> Decision:
+def _decide_for_workers(planned: PlannedQuery, part: Part) -> Decision:
     """Decide whether running the part in Spark's Python workers should win.
 
     Three kinds of parts are rejected without a sum of cost terms, because Spark is known to run them as fast: scans with

@@ -60,7 +60,7 @@ def plan_and_assemble(frame: DataFrame, fallback: Fallback, when: When, renew: R
     if fallback == "error":
         _require_whole(planned)
     decisions = tuple(decide(planned, part) for part in planned.parts)
-    chosen, driver_only = _chosen(planned, decisions, when)
+    chosen, driver_only = _parts_to_run(planned, decisions, when)
     fast = assemble(planned, chosen, rescue=fallback == "spark", driver_only=driver_only, renew=renew)
     return PlanningResult(fast, planned.config, planned, decisions, tuple(chosen))
 
@@ -123,7 +123,9 @@ def _require_whole(planned: PlannedQuery) -> None:
     raise Unsupported(f"{node}: {reason}")
 
 
-def _chosen(planned: PlannedQuery, decisions: Sequence[Decision], when: When) -> tuple[list[Part], bool]:
+def _parts_to_run(
+    planned: PlannedQuery, decisions: Sequence[Decision], when: When
+) -> tuple[list[Part], bool]:
     """Return the parts to run in the engine, and whether only actions that collect rows in the driver gain from them."""
     if when == "always":
         return list(planned.parts), False

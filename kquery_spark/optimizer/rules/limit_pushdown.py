@@ -8,7 +8,7 @@ from kquery_spark.sources.memory import local_source
 
 
 def limit_pushdown(plan: LogicalPlan) -> LogicalPlan:
-    """Push a limit down, as far as the number of rows that are needed below is known:
+    """Push a limit below nodes for which the number of input rows that they need is known:
 
     Limit(Projection(x), 5)        ->  Projection(Limit(x, 5))
     Limit(Union(x, y), 5)          ->  Limit(Union(Limit(x, 5), Limit(y, 5)), 5)

@@ -118,12 +118,12 @@ def _merge_equal(inputs: list[LogicalPlan]) -> list[LogicalPlan]:
         member = _member(plan)
         if member is None or not any(_add_if_mergeable(members, member) for _, members in groups):
             groups.append((plan, [] if member is None else [member]))
-    return [plan if len(members) < 2 else _merged(members) for plan, members in groups]
+    return [plan if len(members) < 2 else _merge_members(members) for plan, members in groups]
 
 
 def _add_if_mergeable(members: list[_Member], member: _Member) -> bool:
     """Add ``member`` to ``members`` if it can be merged with all of them; return whether it was added."""
-    alike = _renumbered(member, members[0].scans) if members else None
+    alike = _renumber_scans(member, members[0].scans) if members else None
     if alike is None:
         return False
     if not alike.computes_same_as(members[0]):
@@ -198,7 +198,7 @@ def _scans_of(expr: Expr) -> set[int]:
     return {int(name.partition(".")[0]) for name in columns_of(expr)}
 
 
-def _renumbered(member: _Member, scans: Sequence[Scan]) -> _Member | None:
+def _renumber_scans(member: _Member, scans: Sequence[Scan]) -> _Member | None:
     """Renumber the member's scans in the order of ``scans``; None if the two do not read the same sources."""
     if len(member.scans) != len(scans):
         return None
@@ -215,28 +215,28 @@ def _renumbered(member: _Member, scans: Sequence[Scan]) -> _Member | None:
     return replace(member, scans=tuple(scans), terms=terms, calls=calls)
 
 
-def _common(members: Sequence[_Member]) -> frozenset[Expr]:
+def _common_terms(members: Sequence[_Member]) -> frozenset[Expr]:
     """Return the conditions that all members have."""
     return frozenset.intersection(*(frozenset(m.terms) for m in members))
 
 
 def _differ_in_one_scan(members: Sequence[_Member]) -> bool:
     """True if all conditions that not all members have read the same single scan."""
-    common = _common(members)
+    common = _common_terms(members)
     reads = [_scans_of(e) for m in members for e in m.terms if e not in common]
     return all(len(r) == 1 for r in reads) and len(set().union(*reads)) <= 1
 
 
-def _merged(members: Sequence[_Member]) -> LogicalPlan:
+def _merge_members(members: Sequence[_Member]) -> LogicalPlan:
     """Return one aggregation with the calls of all members, and a projection with the outputs of all members above it."""
-    common = _common(members)
+    common = _common_terms(members)
     own = [conjunction([e for e in m.terms if e not in common]) for m in members]
     calls: dict[Expr, Named] = {}
     outputs: list[Named] = []
     for member, condition in zip(members, own, strict=True):
         columns: dict[str, Expr] = {}
         for name, call in member.calls.items():
-            columns[name] = _output_of(_filtered(call, condition), name, calls).column
+            columns[name] = _output_of(_with_filter_condition(call, condition), name, calls).column
         outputs += [Named(substitute(e.expr, columns), e.name) for e in member.outputs]
     # The common conditions, in the order of the first member, and the disjunction of the members' own conditions.
     terms = [*(e for e in members[0].terms if e in common), *_disjunction_of_own_conditions(own)]
@@ -257,7 +257,7 @@ def _disjunction_of_own_conditions(conditions: Sequence[Expr | None]) -> list[Ex
     return [chain("or", given)] if len(given) == len(conditions) else []
 
 
-def _filtered(call: Expr, condition: Expr | None) -> Expr:
+def _with_filter_condition(call: Expr, condition: Expr | None) -> Expr:
     """Add the condition to the FILTER of an aggregate call."""
     if condition is None or not isinstance(call, AggregateCall):
         return call

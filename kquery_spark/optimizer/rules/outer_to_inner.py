@@ -45,10 +45,11 @@ def _visit(plan: LogicalPlan, not_null: frozenset[str]) -> LogicalPlan:
 def _visit_join(plan: Join, not_null: frozenset[str]) -> LogicalPlan:
     left_names, right_names = plan.left.column_names, plan.right.column_names
     kind = _kind_without_padding(plan, bool(not_null & left_names), bool(not_null & right_names))
-    matched = _columns_rejected_by_match(plan)
-    # Find the columns whose NULLs are rejected above each input. On a side that is not preserved, rows without a match
-    # are dropped. So this includes the columns that cannot be NULL in a match. On a preserved side, every row reaches
-    # the output. So only the columns remain whose NULLs are rejected above the join.
+    matched = _columns_not_null_in_matches(plan)
+    # For each input, collect the columns for which rows with a NULL cannot reach the result:
+    # - If the join drops rows of this side without a match: the columns that are rejected above the join, and the columns
+    #   that are never NULL in a match. An outer join has only the latter: with the former, it would be an inner join by now.
+    # - If the join preserves this side, its rows pass even without a match: only the columns that are rejected above.
     left, right = not_null & left_names, not_null & right_names
     match kind:
         case JoinKind.INNER | JoinKind.SEMI:
@@ -70,6 +71,8 @@ def _kind_without_padding(plan: Join, left_not_null: bool, right_not_null: bool)
 
     left_not_null, right_not_null: whether rows with NULLs in the columns of that side are dropped above.
     """
+    # A padded row has NULL in all columns of one side. If rows with a NULL in any of these columns are dropped above, no
+    # padded row reaches the result: FULL becomes LEFT or RIGHT, and LEFT or RIGHT becomes INNER.
     kind = plan.kind
     if kind.pads_right and right_not_null:
         kind = JoinKind.INNER if kind is JoinKind.LEFT else JoinKind.RIGHT
@@ -80,7 +83,7 @@ def _kind_without_padding(plan: Join, left_not_null: bool, right_not_null: bool)
     return kind
 
 
-def _columns_rejected_by_match(plan: Join) -> frozenset[str]:
+def _columns_not_null_in_matches(plan: Join) -> frozenset[str]:
     """Return the columns that are not NULL in any pair of rows that matches."""
     return frozenset[str]().union(
         *(

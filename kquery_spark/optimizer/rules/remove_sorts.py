@@ -9,8 +9,8 @@ from kquery_spark.logical.plan import with_new_children
 def remove_sorts(plan: LogicalPlan) -> LogicalPlan:
     """Remove a ``Sort`` below an ``Aggregate``, a join or another sort, which do not depend on the order of their rows.
 
-    Aggregates that depend on the order (first, collect_list, sums of floats) keep the sort below them, as in Spark's
-    EliminateSorts, and limits always do.
+    A sort remains below an aggregate that depends on the order (first, collect_list, sums of floats), as in Spark's
+    EliminateSorts, and below every limit.
     """
     return _visit(plan, order_matters=True)
 

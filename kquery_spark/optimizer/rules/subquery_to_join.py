@@ -55,7 +55,7 @@ from kquery_spark.logical.single_row import SingleRow
 from kquery_spark.logical.subqueries import Exists, InSubquery, ScalarSubquery, Subquery
 from kquery_spark.optimizer.decorrelation import bind_outer, is_correlated, pull_up, with_disjoint_names
 from kquery_spark.optimizer.empty_input import value_over_no_rows
-from kquery_spark.optimizer.lateral_joins import plain_join
+from kquery_spark.optimizer.lateral_joins import lateral_to_join
 from kquery_spark.optimizer.rules.predicate_simplification import predicate_simplification
 from kquery_spark.types import names as t
 
@@ -81,7 +81,7 @@ def _rewrite(plan: LogicalPlan) -> LogicalPlan:
     if not any(map(_has_subquery, plan.expressions)):
         return plan
     if isinstance(plan, LateralJoin):
-        return plain_join(plan, _rewrite_query(plan.query))
+        return lateral_to_join(plan, _rewrite_query(plan.query))
     plan = plan.map_expressions(lambda e: transform(e, _simplify_truth_test))
     if isinstance(plan, Filter):
         return _rewrite_filter(plan)

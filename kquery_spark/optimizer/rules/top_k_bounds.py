@@ -81,7 +81,7 @@ class _Part:
 
 def _find_bound(source: Source, name: str, ascending: bool, nulls_first: bool, rows: int) -> Expr | None:
     """Return a condition that the first ``rows`` rows by a column pass, and few others; None if there is none."""
-    if source.row_count() is None:  # the splits may have fewer rows than they say
+    if source.row_count() is None:  # the row counts of the splits are only upper bounds
         return None
     field = source.schema.field(name)
     parts = _finer_parts(source, _Order(name, field.type, ascending), rows)

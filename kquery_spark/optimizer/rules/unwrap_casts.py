@@ -30,7 +30,11 @@ def _unwrap(expr: Expr) -> Expr:
     # A cast to the same type does nothing.
     if isinstance(expr, Cast) and expr.child.dtype == expr.to:
         return expr.child
-    if isinstance(expr, Cast) and isinstance(expr.child, Cast) and _is_rounded_between(expr, expr.child):
+    if (
+        isinstance(expr, Cast)
+        and isinstance(expr.child, Cast)
+        and _is_double_via_float_cast(expr, expr.child)
+    ):
         return replace(expr, child=expr.child.child)
     if isinstance(expr, InList):
         return _unwrap_in_list(expr)
@@ -46,7 +50,7 @@ def _unwrap(expr: Expr) -> Expr:
     return Call.of(expr.function, *sides, mode=expr.mode, tz=expr.tz) if sides else expr
 
 
-def _is_rounded_between(outer: Cast, inner: Cast) -> bool:
+def _is_double_via_float_cast(outer: Cast, inner: Cast) -> bool:
     return outer.to == t.DOUBLE and inner.to == t.FLOAT and bool(pa.types.is_integer(inner.child.dtype))
 
 

@@ -7,7 +7,7 @@ The state batch of ``SELECT k, sum(x), max(y) GROUP BY k`` has the keys first, t
     b   5                1                  NULL
 
 Each input batch is grouped by itself, which gives one such batch. Its rows are far fewer than those of the input in most
-cases, so several state batches are collected and then merged together (``merged``). If the states exceed the memory budget,
+cases, so several state batches are collected and merged together (``merge_states``). If the states exceed the memory budget,
 they are written to hash partitions on disk, and the partitions are merged one by one.
 """
 
@@ -34,7 +34,7 @@ from kquery_spark.physical.grouping.group_rows import group_rows
 from kquery_spark.physical.grouping.groups import Codes, Groups
 from kquery_spark.physical.grouping.key_codes import encode, pack
 from kquery_spark.physical.selected_rows import SelectedRows, Selections
-from kquery_spark.physical.spill import DEEPEST, HashPartitions, SpillDirectory, hashed_bytes
+from kquery_spark.physical.spill import MAX_LEVEL, HashPartitions, SpillDirectory, hashed_bytes
 from kquery_spark.types.batch import Batch, coalesced, concat, drain, from_vectors
 from kquery_spark.types.vector import Int64s, Vector
 
@@ -92,7 +92,9 @@ class Aggregation:
         vectors, n = self._program.run(batch), batch.num_rows
         # Drop rows that cannot change the minimum or maximum of a known group.
         if self._extremes is not None and not each_row:
-            vectors, n = _only_rows(vectors, self._extremes.rows(vectors[0].filled(n), vectors[1:], n), n)
+            vectors, n = _take_selected_rows(
+                vectors, self._extremes.rows(vectors[0].filled(n), vectors[1:], n), n
+            )
         keys = [v.filled(n) for v in vectors[: self._key_count]]
         groups = _rows_as_groups(n) if each_row else group_rows(keys, n)
         columns = _take_keys(keys, groups)
@@ -140,14 +142,14 @@ class Aggregation:
         selected = None if call.condition is None else selections.where(next(values))
         if call.is_distinct:
             rows = np.arange(n) if selected is None else selected.rows
-            selected = SelectedRows(_first_of_each(args, groups, rows, n), groups)
+            selected = SelectedRows(_first_rows_of_distinct_args(args, groups, rows, n), groups)
         if selected is not None:
             args, groups, n = [selected.take(a) for a in args], selected.groups, len(selected.rows)
         if call.is_distinct:
             args = [a if a.is_scalar else _normalized(a) for a in args]
         return accumulate.update(args, groups, CallContext(call.dtype, call.mode, num_rows=n))
 
-    def streamed(self, source: Iterator[Batch]) -> Iterator[Batch]:
+    def states_of_sorted_rows(self, source: Iterator[Batch]) -> Iterator[Batch]:
         """Yield the states of groups as soon as they are complete, from rows in which equal keys are consecutive.
 
         The last group of a batch may continue in the next one, so it stays open until then. For batches with the keys
@@ -188,7 +190,7 @@ class Aggregation:
             )
         return from_vectors(self._schema, columns, groups.count)
 
-    def merged(
+    def merge_states(
         self, states: Iterator[Batch], limit: float, metrics: Metrics, level: int = 0
     ) -> Iterator[Batch]:
         """Yield all states merged: in one batch, or, if they exceed ``limit`` bytes, in one batch per partition on disk.
@@ -210,7 +212,7 @@ class Aggregation:
                 if size + _hashed_bytes(done) > limit or rows > max(_MERGE_ROWS, 2 * _row_count(done)):
                     done = [self.merge(concat(self._schema, [*done, *waiting]))]
                     waiting, rows, size = [], 0, 0
-                    if level < DEEPEST and _hashed_bytes(done) > limit / 2:
+                    if level < MAX_LEVEL and _hashed_bytes(done) > limit / 2:
                         spilled.add(drain(done))
             waiting[:0] = drain(done)
             if not spilled.files:
@@ -218,13 +220,13 @@ class Aggregation:
                 return
             spilled.add(drain(waiting))
             for file in spilled.non_empty():
-                yield from self.merged(file.read(), limit, metrics, level + 1)
+                yield from self.merge_states(file.read(), limit, metrics, level + 1)
 
     def _keys_of(self, states: Batch) -> list[Vector]:
         return [states.vector(i) for i in range(self._key_count)]
 
-    def partial(self, source: Iterator[Batch], limit: int) -> Iterator[Batch]:
-        """Yield partial states. Grouping is skipped once it has hardly reduced the rows (``_Sample``).
+    def partial_states(self, source: Iterator[Batch], limit: int) -> Iterator[Batch]:
+        """Yield partial states. Grouping is skipped once it has hardly reduced the rows (``_GroupingRatio``).
 
         From then on, every row becomes a group of its own, which is much cheaper, and the final phase does the grouping.
         Batches with few groups are still grouped: an Expand outputs such batches for some of its projections.
@@ -232,7 +234,7 @@ class Aggregation:
         limit: states of more than this number of bytes are merged. If the merged states still have more than half of it,
         they are yielded, because they would only grow: the lists of ``collect_list`` have all values, even for few groups.
         """
-        sample = _Sample()
+        sample = _GroupingRatio()
         useless = False
         waiting: list[Batch] = []
         waiting_rows = waiting_bytes = 0
@@ -289,8 +291,12 @@ class Aggregation:
 
 
 @dataclass
-class _Sample:
-    """Counts the rows and groups of the batches that have less than two rows per group."""
+class _GroupingRatio:
+    """Counts the rows and groups of the batches that have less than two rows per group.
+
+    Batches with few groups are grouped in any case (``_has_few_groups``). They must not hide that grouping the others
+    hardly reduces the rows.
+    """
 
     rows: int = 0
     groups: int = 0
@@ -313,7 +319,7 @@ def _row_count(batches: Sequence[Batch]) -> int:
     return sum(b.num_rows for b in batches)
 
 
-def _only_rows(vectors: list[Vector], rows: Int64s | None, n: int) -> tuple[list[Vector], int]:
+def _take_selected_rows(vectors: list[Vector], rows: Int64s | None, n: int) -> tuple[list[Vector], int]:
     """Return the vectors of the selected rows (None: all ``n`` rows), and the number of these rows."""
     if rows is None:
         return vectors, n
@@ -338,7 +344,9 @@ def _normalized(key: Vector) -> Vector:
     return Vector(key.dtype, normalize_zeros(key.data)) if has_floats(key.dtype) else key
 
 
-def _first_of_each(args: Sequence[Vector], groups: Groups, rows: np.ndarray, n: int) -> np.ndarray:
+def _first_rows_of_distinct_args(
+    args: Sequence[Vector], groups: Groups, rows: np.ndarray, n: int
+) -> np.ndarray:
     """Return those of the given rows in which a tuple of arguments occurs for the first time in its group."""
     codes = [encode(Vector(a.dtype, a.physical(n).take(pa.array(rows)))) for a in args]
     packed = pack([Codes(groups.ids[rows], max(groups.count, 1)), *codes], len(rows))

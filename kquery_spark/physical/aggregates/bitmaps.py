@@ -31,6 +31,7 @@ def _rows_of(array: pa.Array) -> Bitmaps:
     if len(sizes) and (np.diff(offsets) == _BYTES).all():
         return raw[offsets[0] : offsets[-1]].reshape(-1, _BYTES)
     rows = np.zeros((len(sizes), _BYTES), np.uint8)
+    # The position of each copied byte within its value: for the sizes 2 and 3, it is 0 1 0 1 2.
     within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rows[np.repeat(np.arange(len(sizes)), sizes), within] = raw[np.repeat(offsets[:-1], sizes) + within]
     return rows

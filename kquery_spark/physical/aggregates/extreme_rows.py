@@ -97,7 +97,9 @@ class ExtremeRows(Accumulator):
         positions = np.asarray(dk.as_int64(flatten_lists(states[2].data)[0]))
         ids = groups.ids[parents]
         held = _Heaps.empty(np.bincount(ids, minlength=groups.count), _number(limit))
-        # The first state of each group becomes its heap as it is; the items of the other states are inserted into it.
+        # The first state of each group that is not empty becomes its heap as it is. The items of the other states are then
+        # inserted in heap order, as in Spark. ``first`` has the row of this state for each group: rows are assigned in
+        # reverse, so that the last assignment, that of the first row, remains.
         lengths = np.bincount(parents, minlength=len(groups.ids))
         begins = np.cumsum(lengths) - lengths
         filled = np.flatnonzero(lengths)

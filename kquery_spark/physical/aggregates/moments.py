@@ -37,7 +37,7 @@ def doubles(data: pa.Array) -> Doubles:
     return values
 
 
-def _some_value(values: Doubles, ids: npt.NDArray[np.int64], count: int) -> Doubles:
+def _first_finite_values(values: Doubles, ids: npt.NDArray[np.int64], count: int) -> Doubles:
     """Return the first finite value of each group; 0 for a group without one."""
     shift = np.zeros(count)
     finite = np.isfinite(values)
@@ -84,7 +84,7 @@ class CentralMoments(_Moments):
         with np.errstate(all="ignore"):
             n = np.bincount(ids, minlength=groups.count).astype(np.float64)
             # Two passes: the mean of each group, then the sums of the powers of the deviations (``away``) from it.
-            shift = _some_value(values, ids, groups.count)
+            shift = _first_finite_values(values, ids, groups.count)
             moved = values - shift[ids]
             mean = reduce.sum_weights(ids, moved, groups.count) / np.maximum(n, 1.0)
             away = moved - mean[ids]
@@ -102,7 +102,7 @@ class CentralMoments(_Moments):
         ids, count = groups.ids[some], groups.count
         with np.errstate(all="ignore"):
             total = reduce.sum_weights(ids, n, count)
-            shift = _some_value(mean, ids, count)
+            shift = _first_finite_values(mean, ids, count)
             moved = mean - shift[ids]
             center = reduce.sum_weights(ids, n * moved, count) / np.maximum(total, 1.0)
             away = moved - center[ids]
@@ -197,7 +197,7 @@ class Comoments(_Moments):
             total = reduce.sum_weights(ids, n, count)
             centers, aways = [], []
             for mean in (x, y):
-                shift = _some_value(mean, ids, count)
+                shift = _first_finite_values(mean, ids, count)
                 moved = mean - shift[ids]
                 center = reduce.sum_weights(ids, n * moved, count) / np.maximum(total, 1.0)
                 centers.append(shift + center)

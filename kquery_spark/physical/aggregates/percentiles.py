@@ -132,6 +132,7 @@ class Percentile(Accumulator):
         if self._weighted:
             counts = np.asarray(dk.as_int64(states[1].data.flatten())).take(order)
         up_to = np.cumsum(counts)
+        # ``ends``: the number of values up to the end of each group. ``reached``: the number of rows up to there.
         ends = np.cumsum(np.bincount(ids, minlength=len(states[0].data)))
         reached = np.append(up_to, 0)[ends - 1] if len(ids) else np.zeros(len(ends), np.int64)
         reached[ends == 0] = 0

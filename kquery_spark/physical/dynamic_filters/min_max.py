@@ -146,12 +146,12 @@ class MinMaxFilter(RuntimeFilter):
 
     tightens: ClassVar[bool] = True
 
-    known: GroupExtrema
+    extrema: GroupExtrema
 
     @property
     @override
     def is_on(self) -> bool:
-        return self.known.has_groups and super().is_on
+        return self.extrema.has_groups and super().is_on
 
     @property
     @override
@@ -165,19 +165,19 @@ class MinMaxFilter(RuntimeFilter):
 
     @override
     def count(self, seen: int, passed: int) -> None:
-        self.known.is_applied = True
+        self.extrema.is_applied = True
         super().count(seen, passed)
 
     @override
     def passing_values(self, column_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
         return (
-            self.known.mask_of_improving_values(column_index - 1, values)
+            self.extrema.mask_of_improving_values(column_index - 1, values)
             if column_index
-            else self.known.mask_of_unknown_keys(values)
+            else self.extrema.mask_of_unknown_keys(values)
         )
 
     def _hits(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
-        return self.known.mask(keys[0], keys[1:], num_rows)
+        return self.extrema.mask(keys[0], keys[1:], num_rows)
 
 
 @dataclass(frozen=True)
@@ -205,8 +205,8 @@ class _KnownIntegers:
     def unknown_rows(self, key: Vector) -> Int64s | None:
         """Return the rows whose key is not that of a known group; None if finding them would take long.
 
-        Most batches have no such row, which a look at the flags between the batch's minimum and maximum often shows. A
-        batch with keys outside of the known range has new groups, so it is not worth a search.
+        In most batches, all keys are known. If all flags from the batch's minimum to its maximum are set, no row has to be
+        looked up. A batch with keys outside of the known range has new groups, so it is not worth a search.
         """
         data = native_integers(key)
         if data is None or (data.null_count and not self.null):

@@ -92,7 +92,7 @@ class FirstRowsFilter(RuntimeFilter):
 
     def _ranks(self, key: Vector) -> Int64s | None:
         """Return integers that rise in the sort order, arbitrary for NULL; None for types without such integers."""
-        values = _text_ranks(key) if key.dtype == t.STRING else ordered_integers(key)
+        values = _string_ranks(key) if key.dtype == t.STRING else ordered_integers(key)
         return values if values is None or self.ascending else ~values
 
     @override
@@ -185,7 +185,7 @@ class FirstRowsFilter(RuntimeFilter):
         return hits
 
 
-def _text_ranks(key: Vector) -> Int64s:
+def _string_ranks(key: Vector) -> Int64s:
     if not key.is_dictionary:
         return string_prefixes(key.data)
     ranks = string_prefixes(key.data.dictionary)

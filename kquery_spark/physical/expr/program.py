@@ -5,7 +5,7 @@ subexpression that occurs more than once in a program is computed once per batch
 of the batch.
 
 The hard part is errors. In ``CASE WHEN b <> 0 THEN a / b END``, a vectorized division over all rows would raise an error
-that Spark does not raise. So an operand that can raise is evaluated only on the rows that need it (``on_rows``), and an
+that Spark does not raise. So an operand that can raise is evaluated only on the rows that need it (``run_on_rows``), and an
 operand that cannot raise is evaluated on all rows, which is faster.
 """
 
@@ -160,7 +160,7 @@ class Program:
                 vectors = {}
                 present = pa.array(np.ones(batch.num_rows, np.bool_))
                 for i in order:
-                    vector = on_rows(steps[i], batch, present, memo)
+                    vector = run_on_rows(steps[i], batch, present, memo)
                     kind = args[i].dtype
                     vectors[i] = Vector(kind, pa.scalar(None, kind)) if vector.dtype == t.NULL else vector
                     values = vectors[i].physical(batch.num_rows)
@@ -193,7 +193,7 @@ class Program:
                 decided = first.data.is_valid and first.data.as_py() is not is_and
                 return first if decided else Vector(t.BOOL, combine(first.data, right(batch, memo).data))
             still_open = pc.fill_null(first.data if is_and else pc.invert(first.data), True)
-            second = on_rows(right, batch, still_open, memo)
+            second = run_on_rows(right, batch, still_open, memo)
             other = pa.scalar(None, t.BOOL) if second.dtype == t.NULL else second.data
             return Vector(t.BOOL, combine(first.data, other))
 
@@ -208,7 +208,7 @@ class Program:
             tests, values = [], []
             missing = pa.array(np.ones(batch.num_rows, np.bool_))
             for step in steps:
-                value = on_rows(step, batch, missing, memo)
+                value = run_on_rows(step, batch, missing, memo)
                 present = pc.and_(missing, pc.is_valid(value.physical(batch.num_rows)))
                 tests.append(present)
                 values.append(value)
@@ -225,7 +225,7 @@ class Program:
         def run(batch: Batch, memo: Memo) -> Vector:
             value = first(batch, memo)
             is_nan = pc.fill_null(pc.is_nan(value.physical(batch.num_rows)), False)
-            return _choose([is_nan], [on_rows(second, batch, is_nan, memo)], value, dtype, batch.num_rows)
+            return _choose([is_nan], [run_on_rows(second, batch, is_nan, memo)], value, dtype, batch.num_rows)
 
         return run
 
@@ -240,7 +240,7 @@ class Program:
             args = [number]
             for branch, choice in enumerate(choices, 1):
                 chosen = pc.fill_null(pc.equal(numbers, branch), False)
-                value = on_rows(choice, batch, chosen, memo)
+                value = run_on_rows(choice, batch, chosen, memo)
                 args.append(Vector(dtype, pa.scalar(None, dtype)) if value.dtype == t.NULL else value)
             return call(entry, args, CallContext(dtype, mode, tz, batch.num_rows))
 
@@ -266,15 +266,15 @@ class Program:
             for test, value in zip(conditions, values, strict=True):
                 if not remaining.true_count:
                     break
-                hit = pc.fill_null(on_rows(test, batch, remaining, memo).physical(batch.num_rows), False)
+                hit = pc.fill_null(run_on_rows(test, batch, remaining, memo).physical(batch.num_rows), False)
                 hit = pc.and_(hit, remaining)
-                pieces.append(on_rows(value, batch, hit, memo))
+                pieces.append(run_on_rows(value, batch, hit, memo))
                 tests.append(hit)
                 remaining = pc.and_not(remaining, hit)
             last = (
                 Vector(dtype, pa.scalar(None, dtype))
                 if otherwise is None
-                else on_rows(otherwise, batch, remaining, memo)
+                else run_on_rows(otherwise, batch, remaining, memo)
             )
             return _choose(tests, pieces, last, dtype, batch.num_rows)
 
@@ -346,7 +346,7 @@ def _value_set(scalars: Sequence[pa.Scalar], kind: pa.DataType) -> pa.Array:
     return pa.array(plain, kind)
 
 
-def on_rows(step: Step, batch: Batch, mask: pa.Array, memo: Memo) -> Vector:
+def run_on_rows(step: Step, batch: Batch, mask: pa.Array, memo: Memo) -> Vector:
     """Run a step on the rows in which ``mask`` is True. The other rows become NULL.
 
     The part of the batch gets a memo of its own, because the results in ``memo`` have a row for each row of the whole batch.
@@ -362,6 +362,7 @@ def on_rows(step: Step, batch: Batch, mask: pa.Array, memo: Memo) -> Vector:
     if vector.is_scalar:
         return vector
     flags = mask.to_numpy(zero_copy_only=False)
+    # The position of each selected row in the partial result: the mask 1 0 1 gives 0, NULL, 1.
     places = np.cumsum(flags, dtype=np.int64) - 1
     return Vector(vector.dtype, vector.data.take(pa.array(places, mask=~flags)))
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.kernels.hash_index import HashIndex
 from kquery_spark.kernels.ordered_bytes import ordered_bytes
-from kquery_spark.physical.bytes_index import BytesIndex, places_of
+from kquery_spark.physical.bytes_index import BytesIndex, find_positions
 from kquery_spark.physical.grouping.groups import MAX_CARDINALITY
 from kquery_spark.physical.grouping.key_values import as_integers, normalized_bits
 from kquery_spark.types import names as t
@@ -192,7 +192,7 @@ def _lookup(values: pa.Array) -> tuple[Callable[[pa.Array], Int64s], int]:
     if values.type in (t.STRING, t.BINARY):
         bytes_index = BytesIndex(values)
         return bytes_index.lookup, bytes_index.nbytes
-    return lambda data: places_of(data, values), values.nbytes
+    return lambda data: find_positions(data, values), values.nbytes
 
 
 def _as_codes(positions: Int64s, size: int) -> Int64s:

@@ -102,7 +102,7 @@ class Probe:
         if self._condition is None and not self._output_sources:
             matched |= counts > 0
             self._mark_by_keys(codes, counts)
-            yield from self._counted(int(counts.sum()))
+            yield from self._emit_without_columns(int(counts.sum()))
             return
         for start, stop in pair_slices(counts, self.pairs_at_once):
             self._reserve_pairs(counts[start:stop])
@@ -117,7 +117,7 @@ class Probe:
             if not self._one_sided:
                 yield self._gather(batch, matches)
 
-    def _counted(self, pairs: int) -> Iterator[Batch]:
+    def _emit_without_columns(self, pairs: int) -> Iterator[Batch]:
         """Output rows without columns, for consumers such as ``count(*)``. The pairs are only counted."""
         while pairs > 0:
             check_run()

@@ -90,10 +90,10 @@ class AggregateExec(UnaryExec):
     def _output(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         groups_each_batch = bool(self.keys) and not self._needs_rows
         if groups_each_batch and self.phase is Phase.PARTIAL:
-            yield from run.partial(source, task.config.memory_bytes)
+            yield from run.partial_states(source, task.config.memory_bytes)
             return
         if groups_each_batch and self.phase is Phase.SINGLE and self.in_order:
-            for states in run.streamed(coalesced(source, task.config.batch_rows // 2)):
+            for states in run.states_of_sorted_rows(coalesced(source, task.config.batch_rows // 2)):
                 yield run.finish(states)
             return
         for states in self._states(run, source, task):
@@ -130,7 +130,7 @@ class AggregateExec(UnaryExec):
                 for batch in batches
                 for _, states in run_in_parts(run.update, batch, repeatable=run.is_deterministic)
             )
-        yield from run.merged(source, limit if self.keys else math.inf, metrics)
+        yield from run.merge_states(source, limit if self.keys else math.inf, metrics)
 
     @override
     def label(self) -> str:

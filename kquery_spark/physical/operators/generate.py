@@ -74,17 +74,17 @@ class GenerateExec(UnaryExec):
         reserve_rows(int(lengths.sum()), _ROW_NUMBER_BYTES)
         owners = np.repeat(np.arange(n, dtype=np.int64), lengths)
         position = np.arange(len(owners), dtype=np.int64) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        lonely = np.flatnonzero(lengths == 0) if self.outer else np.zeros(0, np.int64)
-        if len(lonely):
-            # Add a row for each owner without entries (``lonely``), and sort the rows by owner again. ``source`` has the
+        empty_rows = np.flatnonzero(lengths == 0) if self.outer else np.zeros(0, np.int64)
+        if len(empty_rows):
+            # Add an output row for each input row without entries, and sort the rows by owner again. ``source`` has the
             # position among the generated values; NULL for an added row.
-            order = stable_order(np.concatenate([owners, lonely]))
-            owners = np.concatenate([owners, lonely])[order]
+            order = stable_order(np.concatenate([owners, empty_rows]))
+            owners = np.concatenate([owners, empty_rows])[order]
             source = pa.array(order, mask=order >= len(position))
             values = [v.take(source) for v in values]
-            position = np.append(position, np.zeros(len(lonely), np.int64))[order]
+            position = np.append(position, np.zeros(len(empty_rows), np.int64))[order]
         if self.generator is Generator.POSEXPLODE:
-            mask = None if not len(lonely) else pc.is_null(source).to_numpy(zero_copy_only=False)
+            mask = None if not len(empty_rows) else pc.is_null(source).to_numpy(zero_copy_only=False)
             values.insert(0, pa.array(position.astype(np.int32), mask=mask))
         fields = [self.output.field(i) for i in range(len(self.required), len(self.output))]
         return owners, [from_arrow(f.type, v).data for f, v in zip(fields, values, strict=True)]

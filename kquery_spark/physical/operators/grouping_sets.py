@@ -70,6 +70,7 @@ def _keyed(states: Batch, chosen: tuple[Expr, ...], schema: pa.Schema) -> Batch:
         else:
             assert isinstance(expr, Column)
             vectors.append(states.vector(states.schema.get_field_index(expr.name)))
+    # The state columns are the last columns of both schemas. ``states`` may have another number of keys before them.
     width = len(states.schema)
     vectors += [states.vector(i) for i in range(width - len(schema) + len(chosen), width)]
     return from_vectors(schema, vectors, states.num_rows)

@@ -32,7 +32,7 @@ from kquery_spark.physical.joins.spilled_side import SpilledChunks, SpilledSide,
 from kquery_spark.physical.operators.base import BinaryExec, PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.physical.pairs import MAX_PAIRS
-from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, hashed_bytes
+from kquery_spark.physical.spill import MAX_LEVEL, SpillDirectory, SpillFile, hashed_bytes
 from kquery_spark.physical.worker_cache import NotShared
 from kquery_spark.types.batch import Batch, coalesced, concat
 
@@ -216,7 +216,7 @@ class JoinExec(BinaryExec):
                 if not (build_file.rows or probe_file.rows):
                     continue
                 held = hashed_bytes(build_file.nbytes, build_file.rows)
-                if held > task.config.memory_bytes and build_file.rows < total and built.level < DEEPEST:
+                if held > task.config.memory_bytes and build_file.rows < total and built.level < MAX_LEVEL:
                     yield from self._divide_again(built, build_file, probe_file, schema, task)
                     continue
                 side = self._table_within_budget(built.schema, list(build_file.read()), task)

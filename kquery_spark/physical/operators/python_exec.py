@@ -56,15 +56,15 @@ class PythonExec(UnaryExec):
         return Arguments(self.args, self.child.schema)
 
     def argument_batches(
-        self, rows: Iterator[Batch], waits: Callable[[Batch], None]
+        self, rows: Iterator[Batch], on_input: Callable[[Batch], None]
     ) -> Iterator[pa.RecordBatch]:
         """Yield the arguments of all rows, in batches of the size that Spark sends to Python.
 
-        ``waits`` is called with the input rows of each batch before the batch is yielded.
+        on_input: called with the input rows of each batch before the batch is yielded.
         """
         arguments = self.arguments()
         for batch in full_batches(rows, self.calls.batch_rows):
-            waits(batch)
+            on_input(batch)
             yield arguments.to_arrow(batch)
 
     def evaluation(self) -> PythonEvaluation[Any]:

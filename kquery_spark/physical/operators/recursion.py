@@ -75,20 +75,20 @@ class RecursionExec(PhysicalPlan):
             last = self._first(self.anchor.run(task), enough)
             while last:
                 if self.limits.max_rounds is not None and rounds > self.limits.max_rounds:
-                    raise _too_many("LEVEL", self.limits.max_rounds)
+                    raise _limit_exceeded("LEVEL", self.limits.max_rounds)
                 rows += sum(batch.num_rows for batch in last)
                 finished.add(last)
                 if enough is not None and rows >= enough:
                     break
                 if enough is None and self.limits.max_rows is not None and rows >= self.limits.max_rows:
-                    raise _too_many("ROW", self.limits.max_rows)
+                    raise _limit_exceeded("ROW", self.limits.max_rows)
                 last = self._first(self._step(task, last), None if enough is None else enough - rows)
                 rounds += 1
             task.metrics_of(self).add("rounds", rounds)
             yield from finished
 
     def _step(self, task: TaskContext, last: list[Batch]) -> Iterator[Batch]:
-        """Yield the rows of one round. Dynamic filters start empty, because those of the last round had its build rows."""
+        """Yield the rows of one round. It starts without dynamic filters: old ones have the previous round's build rows."""
         inputs = {**task.inputs, self.key: lambda: iter(last)}
         return self.step.run(replace(task, inputs=inputs, runtime_filters={}))
 
@@ -131,7 +131,7 @@ class _HeldRows:
         yield from self._batches
 
 
-def _too_many(what: str, limit: int) -> ExecutionError:
+def _limit_exceeded(what: str, limit: int) -> ExecutionError:
     return ExecutionError(
         f"RECURSION_{what}_LIMIT_EXCEEDED",
         f"Recursion {what.lower()} limit {limit} reached but query has not exhausted, try increasing it.",

@@ -13,11 +13,11 @@ from kquery_spark.physical.operators.scan import ScanExec
 from kquery_spark.types.batch import Batch
 
 
-def _renumbered(plan: PhysicalPlan, numbers: Iterator[int]) -> PhysicalPlan:
-    """Return the plan with other scan ids, which are taken from ``numbers``."""
+def _with_scan_ids(plan: PhysicalPlan, scan_ids: Iterator[int]) -> PhysicalPlan:
+    """Return the plan with other scan ids, which are taken from ``scan_ids``."""
     if isinstance(plan, ScanExec):
-        return replace(plan, scan_id=next(numbers))
-    return plan.with_children([_renumbered(c, numbers) for c in plan.children])
+        return replace(plan, scan_id=next(scan_ids))
+    return plan.with_children([_with_scan_ids(c, scan_ids) for c in plan.children])
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ReplicateExec(UnaryExec):
     @property
     def cache_key(self) -> object:
         """The key in the worker's cache. It is equal for equal subplans over unchanged files, in any place of any query."""
-        return _renumbered(self.child, count())
+        return _with_scan_ids(self.child, count())
 
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:

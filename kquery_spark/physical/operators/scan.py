@@ -60,7 +60,7 @@ class ScanExec(PhysicalPlan):
         source = self.source if task.config.compiled else self.source.without_kernels()
         metrics = task.metrics_of(self)
         reader = FilteringReader(source, self.columns, self.filters, runtime, metrics, task.config.batch_rows)
-        in_order = _promising_first(self.source, splits, runtime)
+        in_order = _order_for_top_k(self.source, splits, runtime)
         yield from _counting_reads(reader.read_all(in_order), metrics)
 
     def piece_count(self, splits: Sequence[Split]) -> int:
@@ -93,7 +93,7 @@ def _counting_reads(batches: Generator[Batch, None, None], metrics: Metrics) -> 
             yield batch
 
 
-def _promising_first(
+def _order_for_top_k(
     source: Source, splits: Sequence[Split], runtime: Sequence[RuntimeFilter]
 ) -> Sequence[Split]:
     """Order the splits for a top-k filter: those that may hold the first rows come first and tighten its bound early."""

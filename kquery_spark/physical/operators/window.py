@@ -22,7 +22,7 @@ from kquery_spark.physical.spill import SpillDirectory
 from kquery_spark.physical.windows import (
     GroupLimit,
     StreamedPartition,
-    Windowed,
+    WindowEvaluator,
     arrange,
     streamable,
     window_keys,
@@ -144,7 +144,7 @@ class WindowExec(UnaryExec):
         arranged = batch.take(pa.array(rows))
         arguments = [a for c in self.calls for a in c.expr.children]
         values = iter(Program([*(k.expr for k in self.order), *arguments], batch.schema).run(arranged))
-        windowed = Windowed(segments, [(k, next(values).filled(n)) for k in self.order])
+        windowed = WindowEvaluator(segments, [(k, next(values).filled(n)) for k in self.order])
         columns = list(arranged.columns)
         for named in self.calls:
             call = named.expr

@@ -13,7 +13,7 @@ from typing_extensions import override
 from kquery_spark.expr import Expr, SortKey
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
-from kquery_spark.physical.spill import DEEPEST, HashPartitions, SpillDirectory, hashed_bytes
+from kquery_spark.physical.spill import MAX_LEVEL, HashPartitions, SpillDirectory, hashed_bytes
 from kquery_spark.physical.windows import GroupLimit, window_keys
 from kquery_spark.types.batch import Batch, concat, drain, trim_dictionaries
 
@@ -58,7 +58,7 @@ class WindowGroupLimitExec(UnaryExec):
             rows += batch.num_rows
             nbytes += hashed_bytes(batch.nbytes, batch.num_rows)
             new_rows = max(_MIN_NEW_ROWS, _NEW_ROWS_PER_PRUNED_ROW * remaining)
-            is_large = nbytes > max(limit, 2 * remaining_bytes) and level < DEEPEST
+            is_large = nbytes > max(limit, 2 * remaining_bytes) and level < MAX_LEVEL
             if rows - remaining < new_rows and not is_large:
                 continue
             held = [self._prune(held)]

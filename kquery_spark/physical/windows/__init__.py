@@ -1,8 +1,8 @@
 """Window functions over sorted partitions, vectorized with numpy: segments, frames, and the functions over them."""
 
-from kquery_spark.physical.windows.functions import Windowed
+from kquery_spark.physical.windows.functions import WindowEvaluator
 from kquery_spark.physical.windows.group_limit import GroupLimit
 from kquery_spark.physical.windows.segments import arrange, window_keys
 from kquery_spark.physical.windows.streamed import StreamedPartition, streamable
 
-__all__ = ["GroupLimit", "StreamedPartition", "Windowed", "arrange", "streamable", "window_keys"]
+__all__ = ["GroupLimit", "StreamedPartition", "WindowEvaluator", "arrange", "streamable", "window_keys"]

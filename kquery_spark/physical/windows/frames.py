@@ -21,7 +21,7 @@ from kquery_spark.types.vector import Int64s, Vector, validity
 _MONTH_DAYS = 31
 _MAX_DAYS = 50_000_000  # the largest distance from 1970; twice this distance is still a valid timestamp
 # The bits of a value without the sign bit, 63 for other types. A key plus the offset of a frame has to fit into them.
-_BOUNDS = {t.BYTE: 7, t.SHORT: 15, t.INT: 31, t.LONG: 63, t.DATE: 31}
+_VALUE_BITS = {t.BYTE: 7, t.SHORT: 15, t.INT: 31, t.LONG: 63, t.DATE: 31}
 
 
 def frame_rows(
@@ -40,9 +40,14 @@ def frame_rows(
     return low, np.maximum(low, high)
 
 
-def _row_bound(segments: Segments, offset: Literal, past: int) -> Int64s:
+def _row_bound(segments: Segments, offset: Literal, end_shift: int) -> Int64s:
+    """Return a bound of a ROWS frame: each row number plus the offset, but inside of the partition.
+
+    end_shift: 0 for the first row of the frame, 1 for its end, which is exclusive.
+    """
+    # Larger offsets also end outside of the partition, and adding them could overflow.
     limit = segments.num_rows + 1
-    by = max(-limit, min(limit, int(offset.value))) + past
+    by = max(-limit, min(limit, int(offset.value))) + end_shift
     return np.clip(segments.rows + by, segments.start, segments.end)
 
 
@@ -91,7 +96,7 @@ def _keys_and_targets(
     values = np.asarray(dk.as_int64(integers))
     if not ascending:
         by = -by
-    bits = _BOUNDS.get(dtype, 63)
+    bits = _VALUE_BITS.get(dtype, 63)
     low, high = -(2**bits), 2**bits - 1
     present = values if valid is None else values[valid]
     if len(present) and not (low <= int(present.min()) + by and int(present.max()) + by <= high):

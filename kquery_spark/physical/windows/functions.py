@@ -38,7 +38,7 @@ def window_function_of_call(call: WindowCall) -> tuple[str, bool]:
     return call.function, call.ignore_nulls
 
 
-class Windowed:
+class WindowEvaluator:
     """Computes calls over one arrangement of rows. Frames that several calls share are computed once."""
 
     def __init__(self, segments: Segments, order: Sequence[tuple[SortKey, Vector]]) -> None:
@@ -83,6 +83,7 @@ class Windowed:
         reserve_gather([data], np.where(outside, -1, target))
         if len(args) < 3 or (args[2].is_scalar and not args[2].data.is_valid):
             return Vector(call.dtype, data.take(pa.array(np.where(outside, 0, target), mask=outside)))
+        # The values are followed by the defaults, so the default of row i is at position n + i.
         both = Vector(call.dtype, concat_arrays(call.dtype, [data, args[2].physical(n)]))
         return Vector(call.dtype, both.data.take(pa.array(np.where(outside, n + s.rows, target))))
 

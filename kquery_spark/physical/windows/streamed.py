@@ -24,7 +24,7 @@ from kquery_spark.physical.spill import SpillDirectory
 from kquery_spark.physical.windows.aggregates import accumulator_of, finished
 from kquery_spark.physical.windows.folds import Fold, as_aggregate
 from kquery_spark.physical.windows.frames import frame_rows
-from kquery_spark.physical.windows.functions import Windowed
+from kquery_spark.physical.windows.functions import WindowEvaluator
 from kquery_spark.physical.windows.segments import Segments, arrange
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s, Vector
@@ -214,17 +214,19 @@ class StreamedPartition:
             offsets = _offsets(call)
             if any(offsets) or (offsets and fold is None):
                 span = range(first, first + len(held))
-                vector = self._over_rows(call, fold, wide, around.num_rows, span)
+                vector = self._compute_rows_frame(call, fold, wide, around.num_rows, span)
                 columns.append(vector.physical(around.num_rows).slice(offset, batch.num_rows))
             elif fold is None:
                 columns.append(self._ranked(call, own, piece, local).physical(batch.num_rows))
             elif call.frame.unit is FrameUnit.ROWS and not call.frame.whole:
                 span = range(number, number + 1)
                 columns.append(
-                    self._over_rows(call, fold, own, batch.num_rows, span).physical(batch.num_rows)
+                    self._compute_rows_frame(call, fold, own, batch.num_rows, span).physical(batch.num_rows)
                 )
             else:
-                columns.append(self._over_peers(call, fold, own, number, local).physical(batch.num_rows))
+                columns.append(
+                    self._compute_peer_frame(call, fold, own, number, local).physical(batch.num_rows)
+                )
         return Batch(self._output, tuple(columns), batch.num_rows)
 
     def _ranked(self, call: WindowCall, args: Sequence[Vector], piece: _Piece, local: Segments) -> Vector:
@@ -243,20 +245,20 @@ class StreamedPartition:
         if call.entry is not None and call.entry.counts_distinct_keys:
             return Vector(call.dtype, pa.array(before.astype(np.int32)))
         whole = Segments(n, at(0), 1, at(-piece.start), at(total - piece.start), *peers)
-        return Windowed(whole, []).compute(call, args)
+        return WindowEvaluator(whole, []).compute(call, args)
 
-    def _over_rows(
+    def _compute_rows_frame(
         self, call: WindowCall, fold: Fold | None, args: Sequence[Vector], n: int, span: range
     ) -> Vector:
         """Compute a ROWS frame over the concatenated rows of the pieces ``span``."""
         at = _constants(n)
         here = Segments(n, at(0), 1, at(0), at(n), at(0), at(n))
         if fold is None:
-            return Windowed(here, []).compute(call, args)
+            return WindowEvaluator(here, []).compute(call, args)
         low, high = frame_rows(call.frame, here, [])
         return fold.completed(call, args, (low, high), span)
 
-    def _over_peers(
+    def _compute_peer_frame(
         self, call: WindowCall, fold: Fold, args: Sequence[Vector], number: int, local: Segments
     ) -> Vector:
         """Compute a frame whose bounds are those of the partition or of the row's peers.
@@ -286,6 +288,7 @@ def _starts(segments: Segments) -> np.ndarray:
 
 
 def _constants(n: int) -> Callable[[int], Int64s]:
+    """Return a function that returns a column of ``n`` rows with the given value."""
     return lambda value: np.full(n, value, np.int64)
 
 

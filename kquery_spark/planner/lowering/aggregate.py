@@ -98,7 +98,7 @@ def _lower_once(planner: Planner, plan: Aggregate) -> DistributedPlan:
         return DistributedPlan(
             AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE), Distribution.SHARED
         )
-    if child.groups_by(tuple(k.expr for k in plan.keys)) and not sums_by_distinct_value(plan):
+    if child.is_partitioned_by(tuple(k.expr for k in plan.keys)) and not sums_by_distinct_value(plan):
         return _aggregate_in_place(child, plan)
     if any(call.is_distinct for call in plan.calls):
         return _lower_distinct(planner, plan, child)

@@ -27,7 +27,7 @@ from kquery_spark.physical.operators import (
 )
 from kquery_spark.planner.distribution import DistributedPlan, Distribution, stage_leaves
 from kquery_spark.planner.lowering.registry import lowers
-from kquery_spark.planner.semi_joins import null_rejecting_keys, reduced_groups, reduced_sides
+from kquery_spark.planner.semi_joins import null_rejecting_keys, reduce_groups, reduce_sides
 
 if TYPE_CHECKING:
     from kquery_spark.planner.planner import Planner
@@ -43,7 +43,7 @@ def lower_join(planner: Planner, plan: Join) -> DistributedPlan:
         return local
     if plan.keys and not plan.null_aware:
         # A reduction can make a side small enough to be replicated, so the strategies without a shuffle are tried again.
-        reduced = reduced_sides(plan, planner.estimator, planner.joins.replicable)
+        reduced = reduce_sides(plan, planner.estimator, planner.joins.is_replicable)
         local = None if reduced is plan else _without_shuffle(planner, reduced)
         if local is not None:
             return local
@@ -75,7 +75,7 @@ def _with_replicated_side(planner: Planner, plan: Join, build: BuildSide) -> Dis
             return not planner.joins.shared_keys(aggregate)
 
         # The build side is computed in every task anyway, so its keys can also reduce the groups of the probe side.
-        probe = reduced_groups(probe, keys, built, planner.estimator, is_shuffled)
+        probe = reduce_groups(probe, keys, built, planner.estimator, is_shuffled)
     probed = planner.lower(probe)
     built_exec = _lower_from_read_stages(planner, built, probed)
     if built_exec is None:
@@ -191,5 +191,6 @@ def _with_key_distribution(
         return DistributedPlan(joined, Distribution.SPLIT)
     if plan.kind is JoinKind.RIGHT:
         return DistributedPlan(joined, Distribution.KEYED, right_keys, count, hashed=hashed)
-    also = (right_keys,) if plan.kind is JoinKind.INNER else ()
-    return DistributedPlan(joined, Distribution.KEYED, left_keys, count, also, hashed)
+    # In the rows of an inner join, both sides of a key are equal, so its right keys determine the task as well.
+    alternative_keys = (right_keys,) if plan.kind is JoinKind.INNER else ()
+    return DistributedPlan(joined, Distribution.KEYED, left_keys, count, alternative_keys, hashed)

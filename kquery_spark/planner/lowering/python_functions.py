@@ -97,7 +97,7 @@ def lower_clustered(planner: Planner, plan: LogicalPlan, keys: tuple[Expr, ...])
 def _in_one_place(planner: Planner, plan: LogicalPlan, keys: tuple[Expr, ...]) -> DistributedPlan:
     """Lower the plan so that rows with equal keys are in one task."""
     child = planner.lower(plan)
-    if child.groups_by(keys):
+    if child.is_partitioned_by(keys):
         return child
     nbytes = planner.nbytes(plan)
     if not keys:

@@ -61,7 +61,7 @@ def _is_grouped(planner: Planner, plan: Window | WindowGroupLimit, child: Distri
     """True if all rows of each partition are already in one task."""
     if child.distribution is Distribution.SHARED:
         return planner.joins.groups_together(plan.child, plan.partition)
-    return child.groups_by(plan.partition)
+    return child.is_partitioned_by(plan.partition)
 
 
 def _group_limit(

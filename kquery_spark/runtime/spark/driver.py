@@ -29,7 +29,7 @@ from kquery_spark.runtime.spark.frames import input_frame
 from kquery_spark.runtime.spark.operator_meter import DriverMeter
 from kquery_spark.runtime.spark.result_table import result_table
 from kquery_spark.runtime.spark.ui_reporter import ui_reporter
-from kquery_spark.runtime.spark.worker import TOO_MUCH, RowExchange, StageRun
+from kquery_spark.runtime.spark.worker import LIMIT_REACHED_TAG, RowExchange, StageRun
 from kquery_spark.runtime.split_progress import split_progress
 from kquery_spark.runtime.task_meter import TaskMeter
 from kquery_spark.spark_bridge.frames.arrow_collection import collect_batches
@@ -163,7 +163,7 @@ class DriverExecutor(Executor):
         if batches is None:
             raise LimitReached("Spark's limit of a result")
         tags = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
-        if TOO_MUCH in tags or sum(batch.nbytes for batch in batches) > limit:
+        if LIMIT_REACHED_TAG in tags or sum(batch.nbytes for batch in batches) > limit:
             raise LimitReached("rows of earlier stages")
         return batches
 

@@ -95,7 +95,7 @@ def input_frame(
     """Return the payload rows that the last stage reads. The stages before it must not call users' Python functions.
 
     limit: the approximate number of bytes to compute; a task that writes much more than its share ends with a row tagged
-    TOO_MUCH. query: the number under which Spark's UI shows the driver's part of the query, or None.
+    LIMIT_REACHED_TAG. query: the number under which Spark's UI shows the driver's part of the query, or None.
     """
     plans, meter = StagePlanBuilder(bridge), _task_meter(bridge, graph, config, query=query)
     builder = _payload_builder(plans, graph, config, meter, limit=limit)

@@ -30,7 +30,7 @@ _MAX_PROBE_TASKS = 16  # the probe runs one task per core, up to this number
 _FACTS = ("executable", "python", "pyarrow", "kquery_spark", "error", "hdfs")
 _SCHEMA = StructType([StructField(name, StringType()) for name in _FACTS])
 # Errors of a worker that does not start or fails before it runs the probe.
-_OF_PYTHON = re.compile(
+_PYTHON_WORKER_ERRORS = re.compile(
     r"Error from python worker|Cannot run program|PythonException|PySpark\w*Error|\w+Error: |Python worker"
 )
 _RAISED = re.compile(
@@ -85,7 +85,7 @@ def _workers(bridge: Bridge) -> Workers:
             workers = Workers(
                 f"Spark's Python workers ({interpreter.executable}) cannot run the engine: {_cause(text)}"
             )
-            if _CANCELLED.search(text) or not _OF_PYTHON.search(text):
+            if _CANCELLED.search(text) or not _PYTHON_WORKER_ERRORS.search(text):
                 return workers  # not cached: the next query may not have this problem
         answers[interpreter.executable] = workers
         return workers

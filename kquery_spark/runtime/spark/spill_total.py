@@ -15,7 +15,7 @@ from kquery_spark.stages.graph import Stage
 
 
 class SpillMeter(TaskMeter):
-    """Adds up the bytes that tasks wrote to disk because their state passed the memory budget."""
+    """Adds up the bytes that tasks wrote to disk because their state exceeded the memory budget."""
 
     def __init__(self, total: Accumulator[int]) -> None:
         self._total = total

@@ -50,13 +50,11 @@ class UiReporter(Receiver):
         context = bridge.spark.sparkContext
         self._executions = SqlExecutions(context, bridge.jvm)
         self._accumulator = context.accumulator([], Inbox(self))
-        self._by_tasks: dict[
-            tuple[int, int], dict[str, StageReport]
-        ] = {}  # by execution and query, then by stage
-        self._by_driver: list[
-            tuple[DriverMeter, bool]
-        ] = []  # finished runs, and whether their strings are redacted
-        self._in_driver: set[int] = set()  # the numbers of running queries
+        # Reports of Spark's tasks: by execution and query, then by stage.
+        self._by_tasks: dict[tuple[int, int], dict[str, StageReport]] = {}
+        # Finished runs in the driver, and whether their strings are redacted.
+        self._by_driver: list[tuple[DriverMeter, bool]] = []
+        self._in_driver: set[int] = set()  # the numbers of queries that are running in the driver
         self._lock = threading.Lock()
         self._posting = threading.Lock()
         self._arrived = threading.Event()

@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     from kquery_spark.spark_bridge.plan.catalyst_plans import SharedBytes
 
 PAYLOAD_SCHEMA = pa.schema([("stage", pa.int32()), ("partition", pa.int32()), ("payload", pa.binary())])
-TOO_MUCH = -1
+LIMIT_REACHED_TAG = -1
 """The tag of the last payload row of a task that stopped because it reached its limit of bytes."""
-_TOO_MUCH_ROW = pa.RecordBatch.from_pydict(
-    {"stage": [TOO_MUCH], "partition": [0], "payload": [b""]}, PAYLOAD_SCHEMA
+_LIMIT_REACHED_ROW = pa.RecordBatch.from_pydict(
+    {"stage": [LIMIT_REACHED_TAG], "partition": [0], "payload": [b""]}, PAYLOAD_SCHEMA
 )
 
 _stages: OrderedDict[bytes, Stage] = OrderedDict()
@@ -242,7 +242,7 @@ class StageRun:
                 payload = self._payload(int(numbers[target]), batch)
                 written += payload.nbytes
                 if self.rows.limit is not None and written > self.rows.limit:
-                    yield _TOO_MUCH_ROW
+                    yield _LIMIT_REACHED_ROW
                     return
                 yield payload
         elif self.rows.encoding is RowEncoding.PAYLOADS:

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
     _create_row,
 )
 
-_AS_IT_IS = (BooleanType, IntegralType, FractionalType, DecimalType, StringType)
+_UNCONVERTED_TYPES = (BooleanType, IntegralType, FractionalType, DecimalType, StringType)
 _TIMES: dict[type[DataType], pa.DataType] = {
     DateType: pa.int32(),
     TimestampType: pa.int64(),
@@ -31,7 +31,7 @@ _TIMES: dict[type[DataType], pa.DataType] = {
 def can_build_rows(schema: StructType) -> bool:
     """Return whether all types can be converted here; nested types, binary and some others must be converted by PySpark."""
     types = [field.dataType for field in schema.fields]
-    return bool(types) and all(isinstance(t, _AS_IT_IS) or type(t) in _TIMES for t in types)
+    return bool(types) and all(isinstance(t, _UNCONVERTED_TYPES) or type(t) in _TIMES for t in types)
 
 
 def rows_of(table: pa.Table, schema: StructType) -> list[Row] | None:

@@ -50,9 +50,9 @@ UNMOUNTED = Feature(
 HDFS = SourceSection(
     title="HDFS",
     introduction=f"""\
-`hdfs://` is read by [`hdfs-native`](https://pypi.org/project/hdfs-native), a client of HDFS without a JVM, where it is
-installed on the driver and with Spark's Python workers: `{INSTALL}`. The session's Hadoop settings say
-how, on the workers, too. Settings and what follows them:""",
+`hdfs://` is read by [`hdfs-native`](https://pypi.org/project/hdfs-native), an HDFS client without a JVM, if it is installed
+for the driver and for Spark's Python workers: `{INSTALL}`. It uses the session's Hadoop settings, on
+the workers as well. These settings are supported, or make a table fall back to Spark:""",
     features=(
         Feature("a name node by its address", "port 8020 where the path has none"),
         Feature(
@@ -87,14 +87,15 @@ how, on the workers, too. Settings and what follows them:""",
         UNMOUNTED,
     ),
     closing="""\
-What is said of many files of object stores is true here, too. Where a file was replaced or appended to since the query
-was planned, or a task cannot read it, Spark runs the query again. A task reads blocks from the data node that is nearest to
-it, but runs on any executor: the engine does not ask Spark for those next to the blocks.
+The limits for many files of object stores also apply to HDFS. If a file was replaced or appended to after the query was
+planned, or if a task cannot read it, Spark runs the query again. A task reads each block from the nearest data node, but the
+engine does not ask Spark to run tasks on executors that are close to their blocks.
 
-Delegation tokens travel to workers as the credentials of object stores do, and none are asked for. Workers and the driver
-have them in a file in memory, which `HADOOP_TOKEN_FILE_LOCATION` names while they ask the cluster.
+Workers receive delegation tokens in the same way as the credentials of object stores. The engine requests no tokens of its
+own. Workers and the driver hold the tokens in a file in memory, to which `HADOOP_TOKEN_FILE_LOCATION` points while they
+connect to the cluster.
 
-A context without Spark reads the settings in `HADOOP_CONF_DIR`, or those that it is given:
+A context without Spark uses the settings in `HADOOP_CONF_DIR`, or those in `storage_options`:
 
 ```python
 ctx = kq.ExecutionContext()

@@ -79,8 +79,8 @@ OBJECT_STORES = SourceSection(
     introduction="""\
 Amazon S3 (`s3a://`, and `s3://` where `fs.s3.impl` is Hadoop's `S3AFileSystem`), Google Cloud Storage (`gs://` by Google's
 connector, or by Hadoop's own, the default of Spark 4.3) and Azure (`abfss://`, `abfs://`) are read by Arrow's own
-filesystems, as the session's Hadoop settings say: those of a bucket, a container or an account first. Settings and what
-follows them:""",
+filesystems, with the session's Hadoop settings. Settings of a bucket, a container, or an account override the general ones.
+These settings are supported, or make a table fall back to Spark:""",
     features=(
         Feature("`fs.s3a.endpoint`, `endpoint.region`, `path.style.access`, `connection.ssl.enabled`"),
         Feature("`fs.s3a.access.key`, `secret.key`, `session.token`", "also from Hadoop's credential stores"),
@@ -124,28 +124,28 @@ follows them:""",
         OTHER_FILESYSTEM,
     ),
     closing="""\
-While it plans, the driver fetches the footers of the files that are left by the conditions on partition columns, 32 at a
-time, and keeps up to 256 MB of them. More than 500 files are read by the engine where they are Parquet files of 2 MB or
-more, on average, for each task that runs at once (of 64 MB with 32 cores), else by Spark.
+During planning, the driver prunes files by partition columns, fetches the footers of the remaining files (32 at a time), and
+caches up to 256 MB of footers. The engine reads more than 500 files only if they are Parquet files with an average size of
+at least 2 MB times the number of tasks that run at once (64 MB with 32 cores). Otherwise the table falls back to Spark.
 
-Of Parquet and ORC files, a task asks for all columns that it needs of a row group or stripe at once, in requests of up to
-16 MB, and up to 32 of them at a time. While it works on one row group it looks for the next that statistics do not rule out,
-in the next file maybe, and fetches its columns, up to 64 MB of them, and what says which of its rows are deleted; of small
-files it fetches up to eight ahead. Of large row groups of Parquet files it reads the page index first, if there is one, and
-fetches only the pages that may hold rows which pass the conditions. An ORC file of up to 4 MB is fetched whole when its
-first stripe is read, and so is a stripe of up to 1 MB. CSV and JSON files are fetched up to 24 MB ahead, in requests of
-4 MB.
+For Parquet and ORC files, a task requests all columns that it needs of a row group or stripe together, in up to 32
+concurrent requests of up to 16 MB. While it decodes one row group, it prefetches the next one that statistics do not rule
+out, which may be in the next file: up to 64 MB of its columns, and the information which of its rows are deleted. If files
+are small, it prefetches up to eight of them. For large row groups of Parquet files, it reads the page index first, if there
+is one, and then fetches only the pages that may have rows which pass the conditions. An ORC file of up to 4 MB is fetched
+completely when its first stripe is read, and so is a stripe of up to 1 MB. CSV and JSON files are prefetched up to 24 MB
+ahead, in requests of 4 MB.
 
-A request that takes longer than `spark.kquery.requestSeconds` (60 by default), with its retries, is an error that names the
-object, the limit, and the setting, and Spark runs the query. So a server that sends a few bytes a second does not hold a
-task. The limit applies to the process; in a context without Spark it is `EngineConfig(request_seconds=...)`. Arrow cannot
-cancel the request itself: a process that ends while the server still sends waits for it.
+If a request, with its retries, takes longer than `spark.kquery.requestSeconds` (60 by default), an error names the object,
+the limit, and the setting, and Spark runs the query. So a server that sends a few bytes per second cannot block a task. The
+limit applies to the process; in a context without Spark, it is `EngineConfig(request_seconds=...)`. Arrow cannot cancel the
+request itself: a process that ends while the server is still sending waits for the request.
 
-A file that is replaced while a query reads it is an error, as with Spark, and so is an object that Google's store keeps
-compressed (`Content-Encoding: gzip`). Credentials travel to workers inside the pickled function that they run, next to
-the plan and not in it; `kq.explain`, Spark's plans and its event log do not show them.
+Replacing a file while a query reads it is an error, as in Spark, and so is reading an object that Google's store keeps
+compressed (`Content-Encoding: gzip`). Workers receive the credentials in the pickled function that they run, not in the
+plan, so `kq.explain`, Spark's plans, and its event log do not show them.
 
-A context without Spark reads what Arrow has a filesystem for:
+A context without Spark reads all stores for which Arrow has a filesystem:
 
 ```python
 ctx = kq.ExecutionContext()

@@ -70,12 +70,12 @@ class PythonEvaluation:
         self, function: Callable[..., Iterator[Any]], arguments: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         """Call functions of single rows (``@udf``), whose values Spark pickles."""
-        given, made = PickledArguments(self.pickling), PickledResults(self.pickling)
+        to_python, to_arrow = PickledArguments(self.pickling), PickledResults(self.pickling)
         for batch in arguments:
-            values = list(function(0, given.rows(batch)))
+            values = list(function(0, to_python.rows(batch)))
             columns = [values] if len(self.results) == 1 else list(zip(*values, strict=True))
             types = self.results.types
-            arrays = [made.array(c, dtype) for c, dtype in zip(columns, types, strict=True)]
+            arrays = [to_arrow.array(c, dtype) for c, dtype in zip(columns, types, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, names=[f"_{i}" for i in range(len(arrays))])
 
 

@@ -43,16 +43,17 @@ class PickledResults:
     def array(self, values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
         """The values of a function converted as Spark does."""
         classes = set(map(type, values))
-        taken = next((taken for is_kind, taken in _CONTAINERS if is_kind(dtype)), frozenset[type]())
-        if not classes <= _KNOWN | taken:
-            names = ", ".join(sorted(c.__name__ for c in classes - _KNOWN - taken))
+        accepted = next((accepted for is_kind, accepted in _CONTAINERS if is_kind(dtype)), frozenset[type]())
+        if not classes <= _KNOWN | accepted:
+            names = ", ".join(sorted(c.__name__ for c in classes - _KNOWN - accepted))
             raise KQueryError(f"only Spark can convert values of {names} to {t.spark_name(dtype)}")
         if not t.is_nested(dtype):
             return _atoms(values, dtype, classes)
-        kept = [value if type(value) in taken else None for value in values]
+        # As in Spark, values of other classes become NULL.
+        containers = [value if type(value) in accepted else None for value in values]
         if pa.types.is_struct(dtype):
-            return self._structs(kept, dtype)
-        return self._lists(kept, dtype)
+            return self._structs(containers, dtype)
+        return self._lists(containers, dtype)
 
     def _lists(self, values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
         elements = self._part(

@@ -33,8 +33,8 @@ _STALE_SECONDS = 5.0  # after this time, another application is assumed to have 
 class SparkPlan:
     """Spark's optimized plan of a query.
 
-    snapshot: when it was made, if the query reads catalog tables. delta_snapshots: the snapshots of Delta tables whose scans
-    Delta has not prepared; then the engine must run the whole query.
+    snapshot: detects later changes of the catalog tables that the query reads; None if it reads none. delta_snapshots: the
+    snapshots of Delta tables whose scans Delta has not prepared, so the engine must run the whole query; None without any.
     """
 
     optimized: Any

@@ -47,9 +47,8 @@ V2_SCAN = "DataSourceV2ScanRelation"
 CACHE = "InMemoryRelation"
 _NAME = "java.lang.Class getName"
 _COARSE_TIMES = "files with times below microseconds are not supported, because Spark may cut off decimals"
-_MAX_ROWS_BY_PART = (
-    200  # maximum number of rows with nested values, because each part of a value takes a py4j call
-)
+# The maximum number of rows with nested values, because each part of a value takes a py4j call.
+_MAX_NESTED_ROWS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +65,7 @@ class LocalRows:
             return pa.nulls(self.count, dtype)
         rows = self.rows.toIndexedSeq()
         if pa.types.is_nested(dtype) or pa.types.is_binary(dtype):
-            if self.count > _MAX_ROWS_BY_PART:
+            if self.count > _MAX_NESTED_ROWS:
                 raise Unsupported(f"{name_of(dtype)} values in large inline tables are not supported")
             values = [internal_element(rows.apply(i), position, spark) for i in range(self.count)]
             return array_of_values(values, dtype)

@@ -34,9 +34,8 @@ _FOLDING_RULES = (
     "SimplifyCaseConversionExpressions",
 )
 _QUERY_EXECUTION = "org.apache.spark.sql.execution.QueryExecution"
-_NEXT_NUMBER = f"{_QUERY_EXECUTION}$$nextExecutionId".replace(
-    ".", "$"
-)  # Scala's mangled name of the private method
+# Scala's mangled name of the private method ``nextExecutionId``.
+_NEXT_NUMBER = f"{_QUERY_EXECUTION}$$nextExecutionId".replace(".", "$")
 _SETTINGS = (*EngineConfig().setting_names(), *CostModel().settings())
 _ENGINE_SETTING_NAME = re.compile(rf"(?<=[\[ ]){re.escape(PREFIX)}[^,\]]*")  # in the string of a Java set
 _identities: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()

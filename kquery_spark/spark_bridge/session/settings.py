@@ -30,10 +30,13 @@ PRECISION_LOSS_SETTING = "spark.sql.decimalOperations.allowPrecisionLoss"
 IGNORE_NULL_FIELDS_SETTING = "spark.sql.jsonGenerator.ignoreNullFields"
 """The setting that decides whether TO_JSON omits fields that are NULL."""
 
-# Settings that change the results of supported queries and have no attribute of their own, each with the only value that the
-# engine supports. With another value, settings of file formats decline scans of the format, the time parser declines parsing
-# and printing times by a pattern, precision loss declines decimal arithmetic, NULL fields decline TO_JSON, and all others
-# decline the query.
+# Settings that change the results of supported queries and that SessionSettings has no attribute for, each with the only
+# value that the engine supports. If a setting has another value, this falls back to Spark:
+# - TIME_PARSER: parsing and printing times by a pattern.
+# - PRECISION_LOSS_SETTING: decimal arithmetic.
+# - IGNORE_NULL_FIELDS_SETTING: TO_JSON.
+# - Settings of a file format: scans of this format.
+# - All others: the whole query.
 EXPECTED: Mapping[str, str] = MappingProxyType(
     {
         TIME_PARSER: CORRECTED,
