@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.fs as pafs
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
 from kquery_spark import ExecutionContext
-from kquery_spark.errors import KQueryError, SourceError
+from kquery_spark.errors import KQueryError, SourceError, Unsupported
 from kquery_spark.sources import listing
 from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.listing import list_files
+from kquery_spark.sources.orc.source import orc_source
 from kquery_spark.sources.parquet.source import parquet_source
 from tests.sources.compare import assert_same
 
@@ -89,6 +91,70 @@ def test_the_first_path_decides_the_columns(spark, tmp_path):
     assert source.schema.names == spark.read.parquet(str(tmp_path)).columns == ["x", "y", "k"]
 
 
+NARROW, WIDE = pa.table({"id": [1]}), pa.table({"x": ["a"], "id": [2]})
+
+
+def assert_same_table(spark, *paths):
+    """Compare the rows and columns of Parquet files."""
+    df = spark.read.parquet(*paths)
+    source = parquet_source(paths)
+    assert source.schema.names == df.columns
+    assert_same(df, source)
+
+
+@pytest.mark.parametrize("names", [("2023", "2024"), ("2024", "2023")])
+def test_the_first_of_the_given_paths_in_path_order_decides_the_columns(spark, tmp_path, names):
+    pq.write_table(NARROW, tmp_path / f"{names[0]}.parquet")
+    pq.write_table(WIDE, tmp_path / f"{names[1]}.parquet")
+    assert_same_table(spark, f"{tmp_path}/2023.parquet", f"{tmp_path}/2024.parquet")
+    assert_same_table(spark, f"{tmp_path}/2024.parquet", f"{tmp_path}/2023.parquet")
+
+
+def test_the_first_file_of_the_directories_of_a_glob_decides_the_columns(spark, tmp_path):
+    """The directories are in the order a, a-b, and the files in the order a-b/1.parquet, a/1.parquet."""
+    for name, rows in (("a", NARROW), ("a-b", WIDE)):
+        (tmp_path / name).mkdir()
+        pq.write_table(rows, tmp_path / name / "1.parquet")
+    assert_same_table(spark, f"{tmp_path}/*")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["_metadata"], ["_common_metadata"], ["_metadata", "_common_metadata"], ["_metadata_of_a.parquet"], ["k/_metadata"]],
+)  # fmt: skip
+@pytest.mark.parametrize("pattern", ["", "*", "*.parquet", "{b.parquet,_metadata}"])
+def test_summary_files_decide_the_columns_of_parquet(spark, tmp_path, names, pattern):
+    pq.write_table(NARROW, tmp_path / "b.parquet")
+    (tmp_path / "k").mkdir()
+    for number, name in enumerate(names):
+        pq.write_metadata(WIDE.schema.append(pa.field(f"y{number}", pa.int64())), tmp_path / name)
+    assert_same_table(spark, f"{tmp_path}/{pattern}")
+
+
+@pytest.mark.parametrize("directory", ["", "k=1"])
+def test_summary_files_of_partitioned_tables_decide_the_order_of_columns(spark, tmp_path, directory):
+    written: list[pq.FileMetaData] = []
+    rows = pa.table({"k": [1, 2], "n": [3, 4]})
+    pq.write_to_dataset(rows, tmp_path, partition_cols=["k"], metadata_collector=written)
+    assert_same_table(spark, str(tmp_path))
+    pq.write_metadata(rows.schema, tmp_path / directory / "_common_metadata")
+    pq.write_metadata(rows.schema.remove(0), tmp_path / directory / "_metadata", written)
+    assert_same_table(spark, str(tmp_path))
+    (tmp_path / directory / "_common_metadata").unlink()
+    assert_same_table(spark, str(tmp_path))
+
+
+def test_summary_files_of_other_formats_are_not_read(spark, tmp_path):
+    number_file(tmp_path / "a.csv", 1)
+    number_file(tmp_path / "_metadata", 2)
+    assert_same_numbers(spark, str(tmp_path))
+    (tmp_path / "orc").mkdir()
+    orc.write_table(NARROW, tmp_path / "orc" / "a.orc")
+    orc.write_table(WIDE, tmp_path / "orc" / "_metadata")
+    with pytest.raises(Unsupported, match=r"Spark may take the columns of ORC files from .*_metadata"):
+        orc_source([f"{tmp_path}/orc"])
+
+
 @pytest.mark.parametrize(
     "pattern",
     ["[^a]*.csv", "[!a]*.csv", "[a^]*.csv", "[!^]*.csv", "{a,b}.csv", "{a,b*}.csv", "{a,{b,c}}.csv", "{a,a*,?}.csv", "[b-c].csv", "?.csv", "*", "{k,q}/{a,b}.csv"],
@@ -136,7 +202,7 @@ class Container:
 def test_remote_globs_match_hidden_directories_but_no_hidden_files(monkeypatch):
     names = ["c/t/_b", "c/t/_b/a.csv", "c/t/_c.csv", "c/t/_SUCCESS", "c/t/k", "c/t/k/a.csv", "c/t/b.csv"]
     monkeypatch.setattr(listing, "filesystem", lambda path: (Container(*names), "c/t/*"))
-    listed, _ = list_files(["abfss://c@a/t/*"])
+    listed, _, _ = list_files(["abfss://c@a/t/*"])
     assert [file.path for file in listed] == [
         f"abfss://c@a/t/{name}" for name in ("_b/a.csv", "b.csv", "k/a.csv")
     ]
