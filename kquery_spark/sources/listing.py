@@ -71,6 +71,10 @@ def list_files(paths: Sequence[str]) -> ListedFiles:
         raise SourceError(
             f"[CONFLICTING_DIRECTORY_STRUCTURES] there are partition directories below {' and '.join(sorted(roots))}"
         )
+    if keys:
+        # Spark reads a partition directory once even if several paths contain it, but plain files once for each path.
+        distinct = {file.path: (file, values) for file, values in zip(files, raw, strict=True)}
+        files, raw = [file for file, _ in distinct.values()], [values for _, values in distinct.values()]
     return ListedFiles(files, {key: [values[key] for values in raw] for key in keys}, summaries)
 
 

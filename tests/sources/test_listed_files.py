@@ -144,6 +144,23 @@ def test_summary_files_of_partitioned_tables_decide_the_order_of_columns(spark, 
     assert_same_table(spark, str(tmp_path))
 
 
+@pytest.mark.parametrize("again", ["t", "t/", "./t", "[t]", "{t,u}", "t/k=1", "u"])
+@pytest.mark.parametrize("name", ["k=1/a.csv", "a.csv"])
+def test_paths_with_the_same_files(spark, tmp_path, name, again):
+    number_file(tmp_path / "t" / name, 5)
+    number_file(tmp_path / "t" / name.replace("1", "2"), 6)
+    number_file(tmp_path / "u" / name, 7)
+    paths = [f"{tmp_path}/t", f"file:{tmp_path}/{again}"]
+    try:
+        expected = spark.read.schema("a INT").csv(paths)
+    except Exception as error:
+        assert str(error).startswith(("[CONFLICTING_DIRECTORY_STRUCTURES]", "[PATH_NOT_FOUND]"))
+        with pytest.raises(SourceError):
+            list_files(paths)
+    else:
+        assert_same(expected, csv_source(paths, pa.schema([("a", pa.int32())])))
+
+
 def test_summary_files_of_other_formats_are_not_read(spark, tmp_path):
     number_file(tmp_path / "a.csv", 1)
     number_file(tmp_path / "_metadata", 2)
