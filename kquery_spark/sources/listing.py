@@ -16,12 +16,12 @@ import pyarrow.fs as pafs
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import DataFile
-from kquery_spark.sources.files import filesystem, info_modified_ms, local_path, stamp_of
+from kquery_spark.sources.files import filesystem, info_modified_ms, literal_local_path, stamp_of
 from kquery_spark.sources.object_stores.connections import error_text
 from kquery_spark.sources.partitions import infer_partitions, values_in_path
 from kquery_spark.sources.request_limit import within_limit
 
-_WILDCARD = re.compile(r"[*?\[{]")
+_WILDCARD = re.compile(r"[*?\[{\\]")
 _SUMMARIES = ("_common_metadata", "_metadata")
 
 
@@ -83,9 +83,12 @@ def _files_below(path: str) -> tuple[list[tuple[DataFile, str, dict[str, str | N
 
     The second result are the path's summary files, see ``ListedFiles``.
     """
-    listed = _list_local(path) if local_path(path) is not None else _list_remote(path)
+    local = literal_local_path(path)
+    listed = _list_remote(path) if local is None else _list_local(local)
     if not listed:
-        raise SourceError(f"no such file or directory: {path}")
+        is_file = local is not None and os.path.exists(local)
+        hint = "; it is a glob, as in Spark: write ? for characters like [" if is_file else ""
+        raise SourceError(f"no such file or directory: {path}{hint}")
     summaries = [(file, relative) for file, relative in listed if _is_summary(relative)]
     data = [
         (file, relative, values_in_path(relative, file.path))
@@ -123,14 +126,21 @@ def _is_summary(relative: str) -> bool:
     return name.startswith(_SUMMARIES) and "=" not in name
 
 
+def is_glob(path: str) -> bool:
+    """Return whether a path is a glob, so that it does not match a file with the same name."""
+    return _WILDCARD.search(path) is not None
+
+
 def _list_local(path: str) -> list[tuple[DataFile, str]]:
-    """List local files with their paths relative to the listed root; a relative path without a slash is directly in it."""
-    local = local_path(path) or path
-    if os.path.exists(local):
-        if _hidden(os.path.basename(local)) and not os.path.isdir(local):
+    """List local files with their paths relative to the listed root; a relative path without a slash is directly in it.
+
+    As in Spark, a path with wildcards is a glob even if there is a file with this name.
+    """
+    if not is_glob(path) and os.path.exists(path):
+        if _hidden(os.path.basename(path)) and not os.path.isdir(path):
             raise SourceError(f"{path} is a hidden file, which Spark does not read")
-        return _local_files(local)
-    roots = {root for pattern in _expand_glob(local) for root in _matches_of_glob(pattern)}
+        return _local_files(path)
+    roots = {root for pattern in _expand_glob(path) for root in _matches_of_glob(pattern)}
     # As in Spark, a glob can match hidden directories, but not hidden files.
     visible = sorted(root for root in roots if os.path.isdir(root) or not _hidden(os.path.basename(root)))
     return [file for root in visible for file in _local_files(root)]
@@ -143,7 +153,7 @@ def _matches_of_glob(pattern: str) -> list[str]:
     for part in pattern.strip("/").split("/"):
         paths = []
         for directory in matches:
-            names = [part] if _WILDCARD.search(part) is None else fnmatch.filter(_names_in(directory), part)
+            names = fnmatch.filter(_names_in(directory), part) if is_glob(part) else [part]
             paths += [path for name in names if os.path.lexists(path := os.path.join(directory, name))]
         matches = paths
     return matches

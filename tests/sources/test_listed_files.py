@@ -254,7 +254,38 @@ def test_column_names_that_differ_only_in_case(spark, tmp_path, directories):
         ExecutionContext().register_csv("t", tmp_path, "a INT")
 
 
+@pytest.mark.parametrize("scheme", ["", "file:", "file://"])
+@pytest.mark.parametrize(
+    "name", ["t#1", "2024?", "%41", "a%20b", "a b", "r[1]", "r?1]", "x{1}", "s*", "c]", "d}", "t#1/", "q?x=1"]
+)
+def test_names_that_would_be_something_else_in_a_uri_or_a_glob(spark, tmp_path, scheme, name):
+    names = ["t#1", "t", "2024?", "2024", "%41", "A", "a%20b", "a b", "r[1]", "r1", "x{1}", "x1", "s*", "sq", "c]", "d}", "q?x=1", "q"]  # fmt: skip
+    for number, each in enumerate(names):
+        number_file(tmp_path / each, number)
+    assert_same_numbers(spark, f"{scheme}{tmp_path}/{name}")
+
+
+def test_a_file_whose_name_is_a_glob_for_no_file(spark, tmp_path):
+    path = str(number_file(tmp_path / "r[1].csv", 1))
+    with pytest.raises(Exception, match="PATH_NOT_FOUND"):
+        spark.read.schema("a INT").csv(path)
+    with pytest.raises(SourceError, match=r"no such file or directory: .*; it is a glob, as in Spark"):
+        list_files([path])
+
+
+@pytest.mark.parametrize("path", ["file:a.csv", "file://localhost{0}/a.csv"])
+def test_file_paths_that_spark_rejects(spark, tmp_path, path):
+    number_file(tmp_path / "a.csv", 1)
+    with pytest.raises(Exception, match=r"Relative path in absolute URI|Wrong FS"):
+        spark.read.schema("a INT").csv(path.format(tmp_path))
+    with pytest.raises(SourceError, match="after file: there must be an absolute path"):
+        list_files([path.format(tmp_path)])
+
+
 def test_escapes_in_globs_are_declined(tmp_path):
     number_file(tmp_path / "a.csv", 1)
+    with pytest.raises(SourceError, match="globs with a backslash"):
+        list_files([f"{tmp_path}/\\a.csv"])
+    number_file(tmp_path / "\\a.csv", 1)
     with pytest.raises(SourceError, match="globs with a backslash"):
         list_files([f"{tmp_path}/\\a.csv"])
