@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from kquery_spark.context.table_metadata import as_source_errors
 from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.kernels.zones import fixed_offset
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.deletes.deletion_vectors import DeletedPositions
 from kquery_spark.sources.deletes.live_rows import LiveRows
@@ -87,7 +88,15 @@ def _source_of(path: str, table: Any, time_zone: str, session: SessionForFiles |
         stored_schema = arrow_schema({"fields": stored}, time_zone)
     except Unsupported as error:
         raise SourceError(f"{path} cannot be read: {error.reason}") from None
-    files = _files(path, table, [schema.field(name) for name in metadata.partition_columns])
+    partition_fields = [schema.field(name) for name in metadata.partition_columns]
+    has_instants = any(pa.types.is_timestamp(f.type) and f.type.tz for f in partition_fields)
+    if has_instants and fixed_offset(time_zone) != 0:
+        # Spark reads values without an offset in its session's time zone, but deltalake in UTC. It does not show which
+        # values have an offset; see getPartitionValuesRow in Delta's TahoeFileIndex.
+        raise SourceError(
+            f"{path} cannot be read: it is partitioned by a timestamp, which is supported only in the time zone UTC"
+        )
+    files = _files(path, table, partition_fields)
     if not files:
         return memory_source(schema.empty_table(), time_zone)
     by_name = dict(zip(schema.names, stored_schema.names, strict=True))

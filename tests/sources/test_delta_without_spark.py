@@ -155,6 +155,31 @@ def test_files_of_other_directories(path: str, tmp_path: Path) -> None:
     assert rows(ctx, "SELECT count(*), sum(id) FROM t") == [(100, 4950)]
 
 
+@pytest.mark.parametrize("zone", ["UTC", "GMT", "+00:00", "Europe/Berlin", "+02:00", "Europe/London"])
+def test_partitions_by_timestamps_are_read_in_utc_only(tmp_path: Path, zone: str) -> None:
+    """deltalake writes values without an offset, which Spark reads in its session's time zone."""
+    at = datetime.datetime(2024, 7, 15, 16, tzinfo=datetime.timezone.utc)
+    times = pa.table({"at": pa.array([at], pa.timestamp("us", "UTC")), "n": [1]})
+    path = str(tmp_path / "t")
+    write_deltalake(path, times, partition_by=["at"])
+    ctx = kq.ExecutionContext(time_zone=zone)
+    if zone in ("UTC", "GMT", "+00:00"):
+        ctx.register_delta("t", path)
+        assert rows(ctx, "SELECT hour(at), n FROM t") == [(16, 1)]
+    else:
+        with pytest.raises(SourceError, match="is partitioned by a timestamp, which is supported only in"):
+            ctx.register_delta("t", path)
+
+
+def test_partitions_by_timestamps_without_a_time_zone(tmp_path: Path) -> None:
+    at = datetime.datetime(2024, 7, 15, 16)
+    path = str(tmp_path / "t")
+    write_deltalake(path, pa.table({"at": [at], "n": [1]}), partition_by=["at"])
+    ctx = kq.ExecutionContext(time_zone="Europe/Berlin")
+    ctx.register_delta("t", path)
+    assert rows(ctx, "SELECT hour(at), n FROM t") == [(16, 1)]
+
+
 MAPPED = {"a": ("stored_a", 1), "b": ("stored_b", 2)}
 
 
