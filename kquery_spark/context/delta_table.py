@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
@@ -12,12 +13,13 @@ import pyarrow as pa
 
 from kquery_spark.context.table_metadata import as_source_errors
 from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.kernels.zones import fixed_offset
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.deletes.deletion_vectors import DeletedPositions
 from kquery_spark.sources.deletes.live_rows import LiveRows
 from kquery_spark.sources.delta.column_mapping import MODES, UNMAPPED, stored_column
 from kquery_spark.sources.file_format import SessionForFiles
-from kquery_spark.sources.files import modified_ms, stamp_of
+from kquery_spark.sources.files import literal_local_path, local_path, modified_ms, stamp_of
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.parquet.field_ids import check_field_ids, field_ids
 from kquery_spark.sources.parquet.format import follow_session
@@ -52,6 +54,13 @@ def delta_source(
     options: the storage options of ``register_parquet``, which deltalake also uses. session: that of the context, or
     None. It matters because Delta reads the files with Spark's Parquet reader.
     """
+    local = literal_local_path(path)
+    if local is not None:
+        path = os.path.abspath(local)
+        if "%" in path or "\\" in path:
+            raise SourceError(
+                f"{path} contains % or a backslash, which the package deltalake does not support"
+            )
     table = _opened(path, version, options)
     with as_source_errors(f"the Delta table {path} cannot be read"):
         return _source_of(path, table, time_zone, session)
@@ -79,7 +88,15 @@ def _source_of(path: str, table: Any, time_zone: str, session: SessionForFiles |
         stored_schema = arrow_schema({"fields": stored}, time_zone)
     except Unsupported as error:
         raise SourceError(f"{path} cannot be read: {error.reason}") from None
-    files = _files(path, table, [schema.field(name) for name in metadata.partition_columns])
+    partition_fields = [schema.field(name) for name in metadata.partition_columns]
+    has_instants = any(pa.types.is_timestamp(f.type) and f.type.tz for f in partition_fields)
+    if has_instants and fixed_offset(time_zone) != 0:
+        # Spark reads values without an offset in its session's time zone, but deltalake in UTC. It does not show which
+        # values have an offset; see getPartitionValuesRow in Delta's TahoeFileIndex.
+        raise SourceError(
+            f"{path} cannot be read: it is partitioned by a timestamp, which is supported only in the time zone UTC"
+        )
+    files = _files(path, table, partition_fields)
     if not files:
         return memory_source(schema.empty_table(), time_zone)
     by_name = dict(zip(schema.names, stored_schema.names, strict=True))
@@ -127,6 +144,8 @@ def _files(path: str, table: Any, partitions: Sequence[pa.Field]) -> tuple[DataF
 def _file_path(path: str, name: str) -> str:
     """Return the full path of a file. The log contains escaped paths, most of them relative to the table's directory."""
     name = unquote(name)
+    if name.startswith("file:"):
+        return literal_local_path(name) or name
     return name if "://" in name or name.startswith("/") else f"{path.rstrip('/')}/{name}"
 
 
@@ -143,13 +162,18 @@ def _deleted(path: str, table: Any, files: Sequence[DataFile]) -> tuple[DeletedP
     for batch in pa.RecordBatchReader.from_stream(table.deletion_vectors()):
         for name, live in zip(batch["filepath"].to_pylist(), batch["selection_vector"], strict=True):
             positions = np.flatnonzero(~live.values.to_numpy(zero_copy_only=False)).astype("<i8")
-            by_path[_path_of(name)] = DeletedPositions(len(positions), positions.tobytes())
-    deleted = tuple(by_path.pop(file.path.replace("s3a://", "s3://", 1), None) for file in files)
+            by_path[_resolved(_path_of(name))] = DeletedPositions(len(positions), positions.tobytes())
+    deleted = tuple(by_path.pop(_resolved(file.path.replace("s3a://", "s3://", 1)), None) for file in files)
     if by_path:
         raise SourceError(
             f"{path} has deleted rows of {next(iter(by_path))}, which is not a file of the table"
         )
     return deleted
+
+
+def _resolved(path: str) -> str:
+    """Return a local path without symbolic links, which deltalake resolves in the table's path; other paths as they are."""
+    return path if local_path(path) is None else os.path.realpath(path)
 
 
 def _path_of(uri: str) -> str:

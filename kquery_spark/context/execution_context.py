@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -144,12 +145,18 @@ class ExecutionContext:
         self._register_files("orc", name, path, storage_options)
 
     def register_delta(
-        self, name: str, path: str, version: int | None = None, *, storage_options: StorageOptions = None
+        self,
+        name: str,
+        path: str | os.PathLike[str],
+        version: int | None = None,
+        *,
+        storage_options: StorageOptions = None,
     ) -> None:
         """Register the current version of a Delta table, or an older one; needs the extra ``kquery-spark[delta]``.
 
         storage_options as in ``register_parquet``. Raises SourceError if the table cannot be read.
         """
+        path = os.fspath(path)
         connect_paths([path], storage_options, self._spark)
         with self._session_for_files(PARQUET, are_paths=False) as session:
             source = delta_source(path, version, self._facts.time_zone, storage_options, session)

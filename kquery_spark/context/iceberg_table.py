@@ -78,7 +78,7 @@ def _local(path: str) -> str:
 
 
 def _arrow_field(field: Field, time_zone: str) -> pa.Field:
-    return pa.field(field.name, _arrow_type(field, time_zone))
+    return pa.field(field.name, _arrow_type(field, time_zone), not field.required)
 
 
 def _arrow_type(field: Field, time_zone: str) -> pa.DataType:
@@ -88,7 +88,7 @@ def _arrow_type(field: Field, time_zone: str) -> pa.DataType:
     if field.kind == "list":
         return pa.list_(nested[0])
     if field.kind == "map":
-        return pa.map_(nested[0].type, nested[1].type)
+        return pa.map_(*nested)
     dtype = primitive_type(field.kind, time_zone)
     if dtype is None:
         raise Unsupported(f"{field.name} is of the type {field.kind}")

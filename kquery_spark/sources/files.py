@@ -19,6 +19,8 @@ from kquery_spark.sources.object_stores.google import RETRY_SECONDS
 
 # Matches ``s3://a`` and ``dbfs:/a``, but not a file name with a colon (``a:b``) or a drive letter (``c:/a``).
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+# Matches ``file:/a`` and ``file:///a``, but not ``file:a`` or ``file://host/a``.
+_ABSOLUTE = re.compile(r"file:(?:/|/{3,})(?!/)(.*)", re.DOTALL)
 
 
 @contextmanager
@@ -35,6 +37,20 @@ def local_path(path: str) -> str | None:
     if path.startswith("file:"):
         return unquote(urlparse(path).path)
     return None if _SCHEME.match(path) else path
+
+
+def literal_local_path(path: str) -> str | None:
+    """Return the local path that Spark reads for a path of a user; None for a path on another filesystem.
+
+    Unlike Java's URIs, which ``local_path`` decodes, such a path has no escapes, query or fragment: ``file:/a%20b#1`` is the
+    file ``/a%20b#1``. Raises SourceError for a ``file:`` path that is not absolute or names a host.
+    """
+    if not path.startswith("file:"):
+        return local_path(path)
+    absolute = _ABSOLUTE.fullmatch(path)
+    if absolute is None:
+        raise SourceError(f"cannot read {path}: after file: there must be an absolute path, as in file:/data")
+    return f"/{absolute[1]}"
 
 
 def filesystem(path: str) -> tuple[pafs.FileSystem, str]:

@@ -9,32 +9,57 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import DataFile
-from kquery_spark.sources.files import filesystem, info_modified_ms, local_path, stamp_of
+from kquery_spark.sources.files import filesystem, info_modified_ms, literal_local_path, stamp_of
 from kquery_spark.sources.object_stores.connections import error_text
 from kquery_spark.sources.partitions import infer_partitions, values_in_path
 from kquery_spark.sources.request_limit import within_limit
 
-_WILDCARD = re.compile(r"[*?\[{]")
+_WILDCARD = re.compile(r"[*?\[{\\]")
+_SUMMARIES = ("_common_metadata", "_metadata")
 
 
-def list_files(paths: Sequence[str]) -> tuple[list[DataFile], dict[str, list[str | None]]]:
-    """List the data files of paths, directories and globs, and their raw Hive partition values by column name.
+class ListedFiles(NamedTuple):
+    """The files of a table without a catalog.
+
+    raw_partitions: for each partition column, the raw value of each data file. summaries: the files that have the table's
+    schema and no rows (``_common_metadata`` and ``_metadata``).
+    """
+
+    data: list[DataFile]
+    raw_partitions: dict[str, list[str | None]]
+    summaries: list[DataFile]
+
+
+class PartitionedFiles(NamedTuple):
+    """The files of a table, whose data files have typed partition values. summaries: as in ``ListedFiles``."""
+
+    data: list[DataFile]
+    partition_columns: list[pa.Field]
+    summaries: list[DataFile]
+
+
+def list_files(paths: Sequence[str]) -> ListedFiles:
+    """List the files of paths, directories and globs.
 
     The list is the same as in Spark: it has no hidden files (leading ``_`` or ``.``), and for a directory it has either the
-    files directly in it or those of its partition directories. Files are in path order.
+    files directly in it or those of its partition directories. Files are in the order of the given paths, and below each of
+    them in path order.
     """
     files: list[DataFile] = []
     raw: list[dict[str, str | None]] = []
     roots: set[str] = set()
+    summaries: list[DataFile] = []
     for path in paths:
-        for file, relative, values in _data_files(path):
+        below, summaries_below = _files_below(path)
+        summaries += summaries_below
+        for file, relative, values in below:
             files.append(file)
             raw.append(values)
             if values:
@@ -46,44 +71,76 @@ def list_files(paths: Sequence[str]) -> tuple[list[DataFile], dict[str, list[str
         raise SourceError(
             f"[CONFLICTING_DIRECTORY_STRUCTURES] there are partition directories below {' and '.join(sorted(roots))}"
         )
-    return files, {key: [values[key] for values in raw] for key in keys}
+    if keys:
+        # Spark reads a partition directory once even if several paths contain it, but plain files once for each path.
+        distinct = {file.path: (file, values) for file, values in zip(files, raw, strict=True)}
+        files, raw = [file for file, _ in distinct.values()], [values for _, values in distinct.values()]
+    return ListedFiles(files, {key: [values[key] for values in raw] for key in keys}, summaries)
 
 
-def _data_files(path: str) -> list[tuple[DataFile, str, dict[str, str | None]]]:
-    """List the data files of a path, with their paths relative to the listed root and their raw partition values."""
-    listed = _list_local(path) if local_path(path) is not None else _list_remote(path)
+def _files_below(path: str) -> tuple[list[tuple[DataFile, str, dict[str, str | None]]], list[DataFile]]:
+    """List the data files of a path, with their paths relative to the listed root and raw partition values.
+
+    The second result are the path's summary files, see ``ListedFiles``.
+    """
+    local = literal_local_path(path)
+    listed = _list_remote(path) if local is None else _list_local(local)
     if not listed:
-        raise SourceError(f"no such file or directory: {path}")
-    files = [(file, relative, values_in_path(relative, file.path)) for file, relative in listed]
-    if any(values for _, _, values in files):
-        return files
-    # Without partition columns, Spark does not read subdirectories.
-    return [(file, relative, values) for file, relative, values in files if "/" not in relative]
+        is_file = local is not None and os.path.exists(local)
+        hint = "; it is a glob, as in Spark: write ? for characters like [" if is_file else ""
+        raise SourceError(f"no such file or directory: {path}{hint}")
+    summaries = [(file, relative) for file, relative in listed if _is_summary(relative)]
+    data = [
+        (file, relative, values_in_path(relative, file.path))
+        for file, relative in listed
+        if not _is_summary(relative)
+    ]
+    if not any(values for _, _, values in data):
+        # Without partition columns, Spark does not read subdirectories.
+        data = [(file, relative, values) for file, relative, values in data if "/" not in relative]
+        summaries = [(file, relative) for file, relative in summaries if "/" not in relative]
+    return data, [file for file, _ in summaries]
 
 
-def partitioned_files(paths: Sequence[str], tz: str = "UTC") -> tuple[list[DataFile], list[pa.Field]]:
-    """List data files with typed partition values, and return the partition columns."""
-    files, raw = list_files(paths)
+def partitioned_files(paths: Sequence[str], tz: str = "UTC") -> PartitionedFiles:
+    """List files whose data files have typed partition values. Raises SourceError if there are no data files."""
+    files, raw, summaries = list_files(paths)
     if not files:
         raise SourceError(f"no data files under {', '.join(paths)}")
     fields, values = infer_partitions(raw, tz)
     if fields:
         files = [replace(f, partition=v) for f, v in zip(files, values, strict=True)]
-    return files, fields
+    return PartitionedFiles(files, fields, summaries)
 
 
 def _hidden(name: str) -> bool:
+    """Return whether Spark does not list a file or directory (``HadoopFSUtils.shouldFilterOutPathName``)."""
+    if name.startswith(_SUMMARIES):
+        return name.endswith("._COPYING_")
     return (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
 
 
+def _is_summary(relative: str) -> bool:
+    """Return whether Spark lists a file only because it may have the table's schema."""
+    name = relative.rpartition("/")[2]
+    return name.startswith(_SUMMARIES) and "=" not in name
+
+
+def is_glob(path: str) -> bool:
+    """Return whether a path is a glob, so that it does not match a file with the same name."""
+    return _WILDCARD.search(path) is not None
+
+
 def _list_local(path: str) -> list[tuple[DataFile, str]]:
-    """List local files with their paths relative to the listed root; a relative path without a slash is directly in it."""
-    local = local_path(path) or path
-    if os.path.exists(local):
-        if _hidden(os.path.basename(local)) and not os.path.isdir(local):
+    """List local files with their paths relative to the listed root; a relative path without a slash is directly in it.
+
+    As in Spark, a path with wildcards is a glob even if there is a file with this name.
+    """
+    if not is_glob(path) and os.path.exists(path):
+        if _hidden(os.path.basename(path)) and not os.path.isdir(path):
             raise SourceError(f"{path} is a hidden file, which Spark does not read")
-        return _local_files(local)
-    roots = {root for pattern in _expand_glob(local) for root in _matches_of_glob(pattern)}
+        return _local_files(path)
+    roots = {root for pattern in _expand_glob(path) for root in _matches_of_glob(pattern)}
     # As in Spark, a glob can match hidden directories, but not hidden files.
     visible = sorted(root for root in roots if os.path.isdir(root) or not _hidden(os.path.basename(root)))
     return [file for root in visible for file in _local_files(root)]
@@ -96,7 +153,7 @@ def _matches_of_glob(pattern: str) -> list[str]:
     for part in pattern.strip("/").split("/"):
         paths = []
         for directory in matches:
-            names = [part] if _WILDCARD.search(part) is None else fnmatch.filter(_names_in(directory), part)
+            names = fnmatch.filter(_names_in(directory), part) if is_glob(part) else [part]
             paths += [path for name in names if os.path.lexists(path := os.path.join(directory, name))]
         matches = paths
     return matches

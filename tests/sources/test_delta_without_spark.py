@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
+import struct
 import sys
+import zlib
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from pyroaring import BitMap64
 
 import kquery_spark as kq
 from kquery_spark.errors import SourceError
@@ -74,6 +79,105 @@ def test_on_s3() -> None:
         ctx = kq.ExecutionContext()
         ctx.register_delta("t", "s3a://delta-of-tests/t", storage_options=options)
         assert rows(ctx, "SELECT count(*), sum(id) FROM t") == [(100, 4950)]
+
+
+@pytest.fixture
+def deleted(tmp_path: Path) -> Path:
+    """A table of 10 rows. A deletion vector deletes the first two."""
+    directory = tmp_path / "t #1"
+    write_deltalake(str(directory), ROWS.slice(0, 10).select(["id"]))
+    log = directory / "_delta_log"
+    actions = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
+    add = next(action["add"] for action in actions if "add" in action)
+    vector = struct.pack("<I", 1681511377) + BitMap64([0, 1]).serialize()
+    stored = tmp_path / "deleted.bin"
+    stored.write_bytes(
+        b"\x01" + struct.pack(">I", len(vector)) + vector + struct.pack(">I", zlib.crc32(vector))
+    )
+    described = {
+        "storageType": "p",
+        "pathOrInlineDv": stored.as_uri(),
+        "offset": 1,
+        "sizeInBytes": len(vector),
+        "cardinality": 2,
+    }
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    changes = [
+        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}},
+        {"remove": {"path": add["path"], "dataChange": True, "deletionTimestamp": 1}},
+        {"add": {**add, "deletionVector": described}},
+    ]
+    (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, changes)))
+    return directory
+
+
+@pytest.mark.parametrize("kind", ["path", "relative", "file:", "file://", "link", "Path"])
+def test_deletion_vectors_however_the_table_is_given(
+    deleted: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(deleted.parent)
+    path: str | Path = str(deleted)
+    if kind == "relative":
+        path = deleted.name
+    elif kind == "link":
+        os.symlink(deleted, deleted.parent / "link")
+        path = str(deleted.parent / "link")
+    elif kind == "Path":
+        path = deleted
+    elif kind != "path":
+        path = f"{kind}{deleted}"
+    ctx = kq.ExecutionContext()
+    ctx.register_delta("t", path)
+    monkeypatch.chdir("/")  # Spark's workers have other working directories
+    assert rows(ctx, "SELECT count(*), min(id) FROM t") == [(8, 2)]
+
+
+@pytest.mark.parametrize("name", ["%41", "x\\y"])
+def test_paths_that_deltalake_resolves_differently_are_an_error(deleted: Path, name: str) -> None:
+    other = deleted.rename(deleted.parent / name)
+    with pytest.raises(SourceError, match="contains % or a backslash"):
+        kq.ExecutionContext().register_delta("t", str(other))
+
+
+def test_files_of_other_directories(path: str, tmp_path: Path) -> None:
+    """The log of a shallow clone has the files of the cloned table with their URIs."""
+    clone = tmp_path / "clone"
+    (clone / "_delta_log").mkdir(parents=True)
+    actions = [
+        json.loads(line) for line in (Path(path) / "_delta_log" / f"{0:020}.json").read_text().splitlines()
+    ]
+    for action in actions:
+        if "add" in action:
+            action["add"]["path"] = f"file:{quote(path)}/{action['add']['path']}"
+    (clone / "_delta_log" / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
+    ctx = kq.ExecutionContext()
+    ctx.register_delta("t", str(clone))
+    assert rows(ctx, "SELECT count(*), sum(id) FROM t") == [(100, 4950)]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "GMT", "+00:00", "Europe/Berlin", "+02:00", "Europe/London"])
+def test_partitions_by_timestamps_are_read_in_utc_only(tmp_path: Path, zone: str) -> None:
+    """deltalake writes values without an offset, which Spark reads in its session's time zone."""
+    at = datetime.datetime(2024, 7, 15, 16, tzinfo=datetime.timezone.utc)
+    times = pa.table({"at": pa.array([at], pa.timestamp("us", "UTC")), "n": [1]})
+    path = str(tmp_path / "t")
+    write_deltalake(path, times, partition_by=["at"])
+    ctx = kq.ExecutionContext(time_zone=zone)
+    if zone in ("UTC", "GMT", "+00:00"):
+        ctx.register_delta("t", path)
+        assert rows(ctx, "SELECT hour(at), n FROM t") == [(16, 1)]
+    else:
+        with pytest.raises(SourceError, match="is partitioned by a timestamp, which is supported only in"):
+            ctx.register_delta("t", path)
+
+
+def test_partitions_by_timestamps_without_a_time_zone(tmp_path: Path) -> None:
+    at = datetime.datetime(2024, 7, 15, 16)
+    path = str(tmp_path / "t")
+    write_deltalake(path, pa.table({"at": [at], "n": [1]}), partition_by=["at"])
+    ctx = kq.ExecutionContext(time_zone="Europe/Berlin")
+    ctx.register_delta("t", path)
+    assert rows(ctx, "SELECT hour(at), n FROM t") == [(16, 1)]
 
 
 MAPPED = {"a": ("stored_a", 1), "b": ("stored_b", 2)}

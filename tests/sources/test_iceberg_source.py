@@ -87,8 +87,8 @@ def test_schemas_are_read_with_all_that_is_nested() -> None:
         {"id": 1, "name": "l", "required": false, "type": {"type": "list", "element-id": 2, "element": "long", "element-required": false}},
         {"id": 3, "name": "m", "required": false, "type": {"type": "map", "key-id": 4, "key": "string", "value-id": 5, "value":
             {"type": "struct", "fields": [{"id": 6, "name": "x", "required": true, "type": "int", "initial-default": 7}]}}}]}"""
-    element, key = Field(2, "element", "long"), Field(4, "key", "string")
-    value = Field(5, "value", "struct", (Field(6, "x", "int", default=7),))
+    element, key = Field(2, "element", "long"), Field(4, "key", "string", required=True)
+    value = Field(5, "value", "struct", (Field(6, "x", "int", default=7, required=True),))
     assert read_schema(text) == (Field(1, "l", "list", (element,)), Field(3, "m", "map", (key, value)))
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.types import StringType
+from pyiceberg.types import IntegerType, StringType
 
 import kquery_spark as kq
 from kquery_spark.errors import SourceError
@@ -110,3 +110,43 @@ def test_files_of_other_writers_by_the_names_of_their_columns(table: Any, tmp_pa
     ctx = kq.ExecutionContext()
     ctx.register_iceberg("t", plain)
     assert rows(ctx, "SELECT number, s.x FROM t ORDER BY number") == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_a_required_column_that_a_file_lacks_is_an_error(table: Any) -> None:
+    """Iceberg's readers raise IllegalArgumentException: Missing required field."""
+    with table.update_schema(allow_incompatible_changes=True) as update:
+        update.add_column("c", IntegerType(), required=True)
+    with pytest.raises(SourceError, match=r"lacks c, although the column cannot be NULL"):
+        kq.ExecutionContext().register_iceberg("t", table)
+
+
+def test_a_required_field_that_a_file_lacks_is_an_error(table: Any) -> None:
+    with table.update_schema(allow_incompatible_changes=True) as update:
+        update.add_column(("s", "c"), IntegerType(), required=True)
+    with pytest.raises(SourceError, match=r"a file lacks c, although the field cannot be NULL"):
+        kq.ExecutionContext().register_iceberg("t", table)
+
+
+def test_required_columns_and_fields_are_not_nullable(catalog: SqlCatalog) -> None:
+    item = pa.struct([pa.field("x", pa.int64(), nullable=False), ("y", pa.string())])
+    schema = pa.schema(
+        [
+            pa.field("a", pa.int64(), nullable=False),
+            ("s", item),
+            ("l", pa.list_(pa.field("element", item, nullable=False))),
+            ("m", pa.map_(pa.string(), pa.field("value", pa.int64(), nullable=False))),
+        ]
+    )
+    written = [
+        {"a": 1, "s": {"x": 1, "y": None}, "l": [{"x": 2, "y": "y"}], "m": [("k", 1)]},
+        {"a": 2, "s": None, "l": [], "m": None},  # pyiceberg writes NULL lists of structs as empty ones
+        {"a": 3, "s": {"x": 3, "y": "z"}, "l": [], "m": []},
+    ]
+    made = catalog.create_table("db.required", schema)
+    made.append(pa.Table.from_pylist(written, schema))
+    ctx = kq.ExecutionContext()
+    ctx.register_iceberg("t", made)
+    found = ctx.sql("SELECT * FROM t ORDER BY a").to_arrow()
+    assert found.schema.equals(schema)
+    assert found.to_pylist() == written
+    assert rows(ctx, "SELECT a FROM t WHERE s.x IS NULL OR m['k'] IS NULL ORDER BY a") == [(2,), (3,)]

@@ -25,7 +25,7 @@ ROWS = 400_000  # enough for pages and dictionary indices to be looked at one by
 
 
 def data_file(path):
-    ((file,), _) = list_files([str(path)])
+    ((file,), _, _) = list_files([str(path)])
     return file
 
 

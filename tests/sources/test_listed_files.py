@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.fs as pafs
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
 from kquery_spark import ExecutionContext
-from kquery_spark.errors import KQueryError, SourceError
+from kquery_spark.errors import KQueryError, SourceError, Unsupported
 from kquery_spark.sources import listing
 from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.listing import list_files
+from kquery_spark.sources.orc.source import orc_source
 from kquery_spark.sources.parquet.source import parquet_source
 from tests.sources.compare import assert_same
 
@@ -89,6 +91,87 @@ def test_the_first_path_decides_the_columns(spark, tmp_path):
     assert source.schema.names == spark.read.parquet(str(tmp_path)).columns == ["x", "y", "k"]
 
 
+NARROW, WIDE = pa.table({"id": [1]}), pa.table({"x": ["a"], "id": [2]})
+
+
+def assert_same_table(spark, *paths):
+    """Compare the rows and columns of Parquet files."""
+    df = spark.read.parquet(*paths)
+    source = parquet_source(paths)
+    assert source.schema.names == df.columns
+    assert_same(df, source)
+
+
+@pytest.mark.parametrize("names", [("2023", "2024"), ("2024", "2023")])
+def test_the_first_of_the_given_paths_in_path_order_decides_the_columns(spark, tmp_path, names):
+    pq.write_table(NARROW, tmp_path / f"{names[0]}.parquet")
+    pq.write_table(WIDE, tmp_path / f"{names[1]}.parquet")
+    assert_same_table(spark, f"{tmp_path}/2023.parquet", f"{tmp_path}/2024.parquet")
+    assert_same_table(spark, f"{tmp_path}/2024.parquet", f"{tmp_path}/2023.parquet")
+
+
+def test_the_first_file_of_the_directories_of_a_glob_decides_the_columns(spark, tmp_path):
+    """The directories are in the order a, a-b, and the files in the order a-b/1.parquet, a/1.parquet."""
+    for name, rows in (("a", NARROW), ("a-b", WIDE)):
+        (tmp_path / name).mkdir()
+        pq.write_table(rows, tmp_path / name / "1.parquet")
+    assert_same_table(spark, f"{tmp_path}/*")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["_metadata"], ["_common_metadata"], ["_metadata", "_common_metadata"], ["_metadata_of_a.parquet"], ["k/_metadata"]],
+)  # fmt: skip
+@pytest.mark.parametrize("pattern", ["", "*", "*.parquet", "{b.parquet,_metadata}"])
+def test_summary_files_decide_the_columns_of_parquet(spark, tmp_path, names, pattern):
+    pq.write_table(NARROW, tmp_path / "b.parquet")
+    (tmp_path / "k").mkdir()
+    for number, name in enumerate(names):
+        pq.write_metadata(WIDE.schema.append(pa.field(f"y{number}", pa.int64())), tmp_path / name)
+    assert_same_table(spark, f"{tmp_path}/{pattern}")
+
+
+@pytest.mark.parametrize("directory", ["", "k=1"])
+def test_summary_files_of_partitioned_tables_decide_the_order_of_columns(spark, tmp_path, directory):
+    written: list[pq.FileMetaData] = []
+    rows = pa.table({"k": [1, 2], "n": [3, 4]})
+    pq.write_to_dataset(rows, tmp_path, partition_cols=["k"], metadata_collector=written)
+    assert_same_table(spark, str(tmp_path))
+    pq.write_metadata(rows.schema, tmp_path / directory / "_common_metadata")
+    pq.write_metadata(rows.schema.remove(0), tmp_path / directory / "_metadata", written)
+    assert_same_table(spark, str(tmp_path))
+    (tmp_path / directory / "_common_metadata").unlink()
+    assert_same_table(spark, str(tmp_path))
+
+
+@pytest.mark.parametrize("again", ["t", "t/", "./t", "[t]", "{t,u}", "t/k=1", "u"])
+@pytest.mark.parametrize("name", ["k=1/a.csv", "a.csv"])
+def test_paths_with_the_same_files(spark, tmp_path, name, again):
+    number_file(tmp_path / "t" / name, 5)
+    number_file(tmp_path / "t" / name.replace("1", "2"), 6)
+    number_file(tmp_path / "u" / name, 7)
+    paths = [f"{tmp_path}/t", f"file:{tmp_path}/{again}"]
+    try:
+        expected = spark.read.schema("a INT").csv(paths)
+    except Exception as error:
+        assert str(error).startswith(("[CONFLICTING_DIRECTORY_STRUCTURES]", "[PATH_NOT_FOUND]"))
+        with pytest.raises(SourceError):
+            list_files(paths)
+    else:
+        assert_same(expected, csv_source(paths, pa.schema([("a", pa.int32())])))
+
+
+def test_summary_files_of_other_formats_are_not_read(spark, tmp_path):
+    number_file(tmp_path / "a.csv", 1)
+    number_file(tmp_path / "_metadata", 2)
+    assert_same_numbers(spark, str(tmp_path))
+    (tmp_path / "orc").mkdir()
+    orc.write_table(NARROW, tmp_path / "orc" / "a.orc")
+    orc.write_table(WIDE, tmp_path / "orc" / "_metadata")
+    with pytest.raises(Unsupported, match=r"Spark may take the columns of ORC files from .*_metadata"):
+        orc_source([f"{tmp_path}/orc"])
+
+
 @pytest.mark.parametrize(
     "pattern",
     ["[^a]*.csv", "[!a]*.csv", "[a^]*.csv", "[!^]*.csv", "{a,b}.csv", "{a,b*}.csv", "{a,{b,c}}.csv", "{a,a*,?}.csv", "[b-c].csv", "?.csv", "*", "{k,q}/{a,b}.csv"],
@@ -136,7 +219,7 @@ class Container:
 def test_remote_globs_match_hidden_directories_but_no_hidden_files(monkeypatch):
     names = ["c/t/_b", "c/t/_b/a.csv", "c/t/_c.csv", "c/t/_SUCCESS", "c/t/k", "c/t/k/a.csv", "c/t/b.csv"]
     monkeypatch.setattr(listing, "filesystem", lambda path: (Container(*names), "c/t/*"))
-    listed, _ = list_files(["abfss://c@a/t/*"])
+    listed, _, _ = list_files(["abfss://c@a/t/*"])
     assert [file.path for file in listed] == [
         f"abfss://c@a/t/{name}" for name in ("_b/a.csv", "b.csv", "k/a.csv")
     ]
@@ -171,7 +254,38 @@ def test_column_names_that_differ_only_in_case(spark, tmp_path, directories):
         ExecutionContext().register_csv("t", tmp_path, "a INT")
 
 
+@pytest.mark.parametrize("scheme", ["", "file:", "file://"])
+@pytest.mark.parametrize(
+    "name", ["t#1", "2024?", "%41", "a%20b", "a b", "r[1]", "r?1]", "x{1}", "s*", "c]", "d}", "t#1/", "q?x=1"]
+)
+def test_names_that_would_be_something_else_in_a_uri_or_a_glob(spark, tmp_path, scheme, name):
+    names = ["t#1", "t", "2024?", "2024", "%41", "A", "a%20b", "a b", "r[1]", "r1", "x{1}", "x1", "s*", "sq", "c]", "d}", "q?x=1", "q"]  # fmt: skip
+    for number, each in enumerate(names):
+        number_file(tmp_path / each, number)
+    assert_same_numbers(spark, f"{scheme}{tmp_path}/{name}")
+
+
+def test_a_file_whose_name_is_a_glob_for_no_file(spark, tmp_path):
+    path = str(number_file(tmp_path / "r[1].csv", 1))
+    with pytest.raises(Exception, match="PATH_NOT_FOUND"):
+        spark.read.schema("a INT").csv(path)
+    with pytest.raises(SourceError, match=r"no such file or directory: .*; it is a glob, as in Spark"):
+        list_files([path])
+
+
+@pytest.mark.parametrize("path", ["file:a.csv", "file://localhost{0}/a.csv"])
+def test_file_paths_that_spark_rejects(spark, tmp_path, path):
+    number_file(tmp_path / "a.csv", 1)
+    with pytest.raises(Exception, match=r"Relative path in absolute URI|Wrong FS"):
+        spark.read.schema("a INT").csv(path.format(tmp_path))
+    with pytest.raises(SourceError, match="after file: there must be an absolute path"):
+        list_files([path.format(tmp_path)])
+
+
 def test_escapes_in_globs_are_declined(tmp_path):
     number_file(tmp_path / "a.csv", 1)
+    with pytest.raises(SourceError, match="globs with a backslash"):
+        list_files([f"{tmp_path}/\\a.csv"])
+    number_file(tmp_path / "\\a.csv", 1)
     with pytest.raises(SourceError, match="globs with a backslash"):
         list_files([f"{tmp_path}/\\a.csv"])

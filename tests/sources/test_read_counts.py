@@ -35,7 +35,7 @@ def system_bytes():
 
 
 def data_file(path):
-    ((file,), _) = list_files([str(path)])
+    ((file,), _, _) = list_files([str(path)])
     return file
 
 

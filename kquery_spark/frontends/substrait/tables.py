@@ -17,6 +17,8 @@ from kquery_spark.frontends.substrait.messages import Message, kind_of
 from kquery_spark.frontends.substrait.scope import OuterQuery, Scope, columns_of_plan
 from kquery_spark.frontends.substrait.types import is_same_type
 from kquery_spark.logical import Filter, Limit, LogicalPlan, Projection, Scan
+from kquery_spark.sources.files import local_path
+from kquery_spark.sources.listing import is_glob
 from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.types.names import spark_name
 
@@ -106,7 +108,12 @@ class TableReader:
                 )
             if each.start or each.length:
                 raise SubstraitError("a byte range of a file is not supported; plans must read whole files")
-            paths.append(getattr(each, kind_of(each, "path_type", "the path of a file")))
+            kind = kind_of(each, "path_type", "the path of a file")
+            uri = getattr(each, kind)
+            path = local_path(uri) or uri
+            if kind != "uri_path_glob" and is_glob(path):
+                raise SubstraitError(f"{path} has characters of globs, which is not supported")
+            paths.append(path)
         return Scan(", ".join(paths), self._plan.open_parquet(paths))
 
     def _virtual_table(self, message: Message, schema: pa.Schema) -> LogicalPlan:

@@ -187,7 +187,7 @@ def csv_source(
     options: Spark's (``header``, ``sep``, ``quote``, ``escape``, ``nullValue``, ``mode``, ``multiLine`` ...).
     """
     parsed = replace(csv_options(options, tz), names=names, case_sensitive=case_sensitive)
-    files, fields = partitioned_files(paths, tz)
+    files, fields, _ = partitioned_files(paths, tz)
     check_sizes(files, parsed)
     if schema is None:
         with naming_file(", ".join(map(str, paths))):

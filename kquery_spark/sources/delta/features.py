@@ -75,5 +75,5 @@ anew. Of tables with up to 100 files they are listed once a snapshot, not by a j
     closing="""\
 Without Spark, `ExecutionContext.register_delta(name, path, version=None)` reads the same tables by what the package
 `deltalake` says of them (`pip install 'kquery-spark[delta]'`): deletion vectors, column mapping, partitions,
-versions.""",
+versions. Tables that are partitioned by timestamps need a context in the time zone UTC.""",
 )

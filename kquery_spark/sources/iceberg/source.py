@@ -241,6 +241,8 @@ def _stored_fields(dtype: pa.DataType, field: Field, in_file: pa.DataType) -> li
         if stored is None:
             if nested.default is not None:
                 raise NESTED_DEFAULT.declined(field=nested.name)
+            if not child.nullable:
+                raise Unsupported(f"a file lacks {nested.name}, although the field cannot be NULL")
             stored = child.with_name(_unused_name(nested, in_file))
             missing += 1
         children.append(stored)

@@ -37,7 +37,7 @@ class Field:
 
     kind: the name of the type, which is ``struct``, ``list`` or ``map`` for nested types. nested: the fields of a struct,
     the element of a list, or the key and value of a map. default: the value in files that were written before the field was
-    added (``initial-default``); None for NULL.
+    added (``initial-default``); None for NULL. required: True if the field cannot be NULL.
     """
 
     id: int
@@ -45,6 +45,7 @@ class Field:
     kind: str
     nested: tuple[Field, ...] = ()
     default: Any = None
+    required: bool = False
 
     @property
     def is_readable(self) -> bool:
@@ -90,7 +91,8 @@ def read_schema(text: str) -> tuple[Field, ...]:
 
 def _field(given: Mapping[str, Any]) -> Field:
     kind, nested = _type(given["type"])
-    return Field(given["id"], given["name"], kind, nested, given.get("initial-default"))
+    default, required = given.get("initial-default"), given.get("required", False)
+    return Field(given["id"], given["name"], kind, nested, default, required)
 
 
 def _type(given: Any) -> tuple[str, tuple[Field, ...]]:
@@ -99,13 +101,15 @@ def _type(given: Any) -> tuple[str, tuple[Field, ...]]:
     if given["type"] == "struct":
         return "struct", tuple(map(_field, given["fields"]))
     if given["type"] == "list":
-        return "list", (_part("element", given["element-id"], given["element"]),)
-    parts = ("key", "value")
-    return "map", tuple(_part(part, given[f"{part}-id"], given[part]) for part in parts)
+        return "list", (_part("element", given),)
+    return "map", (_part("key", given), _part("value", given))
 
 
-def _part(name: str, field_id: int, given: Any) -> Field:
-    return Field(field_id, name, *_type(given))
+def _part(name: str, given: Mapping[str, Any]) -> Field:
+    """Parse the element of a list, or the key or value of a map. Keys cannot be NULL."""
+    kind, nested = _type(given[name])
+    required = given.get(f"{name}-required", name == "key")
+    return Field(given[f"{name}-id"], name, kind, nested, required=required)
 
 
 def read_tasks(strings: Iterable[str]) -> list[PlannedFile]:

@@ -91,7 +91,7 @@ def json_source(
     options: Spark's (``mode``, ``timeZone``; most others with their defaults only).
     """
     parsed = replace(json_options(options, tz), case_sensitive=case_sensitive)
-    files, fields = partitioned_files(paths, tz)
+    files, fields, _ = partitioned_files(paths, tz)
     for file in files:
         check_codec(file.path)
     if schema is None:

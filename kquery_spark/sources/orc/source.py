@@ -328,7 +328,11 @@ def _supported_part(name: str, field: pa.Field) -> pa.DataType:
 
 def orc_source(paths: Sequence[str], tz: str = "UTC", zone: str | None = None) -> OrcSource:
     """Create the source of ORC files, directories or globs. zone: the JVM's time zone; by default the session's zone."""
-    files, fields = partitioned_files(paths, tz)
+    files, fields, summaries = partitioned_files(paths, tz)
+    if summaries:
+        raise Unsupported(
+            f"Spark may take the columns of ORC files from {summaries[0].path}, which has no rows"
+        )
     filled = [f for f in files if f.size]
     if not filled:
         raise SourceError(f"no data files under {', '.join(paths)}")

@@ -384,8 +384,18 @@ def _convert(column: TypedColumn, dtype: pa.DataType, where: str) -> pa.Array:
 
 def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:
     """Build a source from paths of Parquet files, directories or globs; every column is nullable, as in Spark."""
-    files, fields = partitioned_files(paths, tz)
-    opened = open_file(replace(files[0], partition=()))
-    with naming_file(files[0].path):
+    files, fields, summaries = partitioned_files(paths, tz)
+    first = _schema_file([*files, *summaries])
+    opened = open_file(replace(first, partition=()))
+    with naming_file(first.path):
         columns = with_partitions([spark_field(f, opened, tz) for f in opened.schema], fields)
     return ParquetSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields))
+
+
+def _schema_file(files: Sequence[DataFile]) -> DataFile:
+    """Return the file whose schema is the table's: a summary file, or else the first file in path order.
+
+    See Spark's ``ParquetUtils.inferSchema``.
+    """
+    priorities = {"_common_metadata": 0, "_metadata": 1}
+    return min(files, key=lambda file: (priorities.get(file.path.rpartition("/")[2], 2), file.path))

@@ -10,6 +10,7 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.errors import SubstraitError
+from kquery_spark.frontends.substrait.messages import parse_plan
 from tests.frontends.substrait import queries
 from tests.frontends.substrait.engines import in_any_order, rows_of
 
@@ -95,6 +96,31 @@ def test_plans_of_files_run_without_a_table(tmp_path):
     path.unlink()
     with pytest.raises(kq.KQueryError, match=r"t\.parquet"):
         kq.plan_from_substrait(written)
+
+
+def test_paths_of_files_are_uris(tmp_path):
+    """Only paths of the kind ``uri_path_glob`` are globs."""
+    context = kq.ExecutionContext()
+    for number, name in enumerate(["a b", "r[1]", "r1"]):
+        pq.write_table(pa.table({"i": [number]}), tmp_path / f"{name}.parquet")
+    context.register_parquet("t", f"{tmp_path}/a b.parquet")
+    frame = context.sql("SELECT i + 1 AS n FROM t")
+    context.register_arrow("t", queries.U)
+    plan = frame.to_substrait()
+    path = f"{tmp_path}/a b.parquet"
+
+    def rows_with(kind, uri):
+        edited = parse_plan(plan)
+        (item,) = edited.relations[0].root.input.project.input.read.local_files.items
+        assert item.uri_file == path
+        setattr(item, kind, uri)
+        return kq.plan_from_substrait(edited.SerializeToString()).to_arrow().to_pylist()
+
+    assert rows_with("uri_file", f"file://{tmp_path}/a%20b.parquet") == [{"n": 1}]
+    assert rows_with("uri_path_glob", f"{tmp_path}/r[1].parquet") == [{"n": 3}]
+    for uri in (f"{tmp_path}/r[1].parquet", f"file://{tmp_path}/r%5B1%5D.parquet"):
+        with pytest.raises(SubstraitError, match=r"r\[1\]\.parquet has characters of globs"):
+            rows_with("uri_file", uri)
 
 
 def test_plan_is_read_from_a_file_with_tables_of_all_kinds(tmp_path):
