@@ -4,7 +4,9 @@ import os
 import subprocess
 import sys
 
-from tests.conftest import worker_environment
+import pytest
+
+from tests.conftest import SPARK_VERSION, worker_environment
 
 JOB = """
 import sys
@@ -34,7 +36,9 @@ def run(*arguments, **environment):
     env = {**os.environ, **worker_environment(), **environment}
     for name in ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_HOME"):
         env.pop(name, None)
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        command, env=env, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL
+    )
 
 
 def test_a_job_runs_unchanged_and_its_exit_code_is_kept(tmp_path, tpch_dir):
@@ -54,3 +58,54 @@ def test_a_missing_job_is_one_clear_line(tmp_path):
     done = run(tmp_path / "none.py")
     assert done.returncode == 3
     assert done.stderr.strip() == f"kquery-spark: error: path does not exist: {tmp_path}/none.py"
+
+
+ERRORS = {
+    "key": "def f():\n    return {}['k']\n\nf()\n",
+    "file": "open('/no/such/file')\n",
+    "end of input": "input()\n",
+    "failure": "class Failure(Exception):\n    code = 6\n\nraise Failure('mine') from KeyError('cause')\n",
+    "syntax": "x = 1\nx = = 2\n",
+    "hook": "import sys\nsys.excepthook = lambda *error: print('hook', error[1], file=sys.stderr)\nraise ValueError('v')\n",
+}
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_error_of_the_job_looks_as_it_does_in_python(tmp_path, error):
+    (tmp_path / "job.py").write_text(ERRORS[error])
+    python = subprocess.run(
+        [sys.executable, tmp_path / "job.py"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+    )  # fmt: skip
+    done = run(tmp_path / "job.py")
+    assert python.stderr and python.returncode == 1
+    assert (done.stderr, done.returncode) == (python.stderr, 1)
+
+
+QUERY_ERROR = """
+from pyspark.sql import SparkSession
+
+spark = (
+    SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.log.level", "OFF")
+    .config("spark.driver.host", "127.0.0.1").getOrCreate()
+)
+spark.sql("SELECT no_such_column").collect()
+"""
+
+
+def test_an_error_of_a_query_has_the_traceback_and_the_log_of_pyspark(tmp_path):
+    (tmp_path / "job.py").write_text(QUERY_ERROR)
+    done = run(tmp_path / "job.py")
+    assert done.returncode == 1
+    assert f'File "{tmp_path}/job.py", line 8, in <module>' in done.stderr
+    assert "pyspark.errors.exceptions.captured.AnalysisException: [UNRESOLVED_COLUMN" in done.stderr
+    assert "kquery-spark: error" not in done.stderr
+    if SPARK_VERSION >= (4,):
+        assert '"logger": "SQLQueryContextLogger"' in done.stderr
+
+
+@pytest.mark.parametrize("ending", ["raise KeyboardInterrupt", "import sys; sys.exit('a reason')"])
+def test_ctrl_c_and_sys_exit_keep_their_codes(tmp_path, ending):
+    (tmp_path / "job.py").write_text(ending + "\n")
+    done = run(tmp_path / "job.py")
+    codes = {"raise KeyboardInterrupt": (130, "kquery-spark: error: interrupted")}
+    assert (done.returncode, done.stderr.strip()) == codes.get(ending, (1, "a reason"))
