@@ -17,7 +17,7 @@ import click
 
 from kquery_spark.cli.engines import choose, job_options, job_session
 from kquery_spark.cli.failures import Exit, Failure, run
-from kquery_spark.cli.output import Output
+from kquery_spark.cli.output import Output, output_format
 from kquery_spark.cli.tables import TableSpec, read_table, table_format
 
 if TYPE_CHECKING:
@@ -90,6 +90,10 @@ def check_header(file: str, header: list[str]) -> None:
 @job_options(replaced="report")
 def main(data: str, report: str, engine: str, strict: bool, overwrite: bool, log_level: str) -> None:
     """Read trips, aggregate them, write the report."""
+    if output_format(report).name != "parquet":
+        raise Failure(
+            Exit.OUTPUT, f"cannot write {report}: the report is Parquet; use a name that ends with .parquet"
+        )
     spark = job_session("taxi_report", log_level)
     try:
         output = Output(spark, report, overwrite)

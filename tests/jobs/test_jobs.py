@@ -169,6 +169,14 @@ def test_the_report_of_csv_with_other_columns_is_refused(here, tmp_path):
     assert not (tmp_path / "report").exists()
 
 
+@pytest.mark.parametrize("name", ["report.csv", "report.json", "report.ORC.gz"])
+def test_a_report_of_another_format_is_refused(here, taxi_dir, tmp_path, name):
+    code, stderr = here("taxi_report", taxi_dir / "parquet", tmp_path / name, "--engine", "spark")
+    assert code == 8
+    assert "the report is Parquet" in error_line(stderr, "taxi_report")
+    assert list(tmp_path.iterdir()) == []
+
+
 def csv_of_two_months(directory, second="b.csv", swapped=False):
     """Write one trip for each of two months, and an empty file. swapped: with another column order in the second file."""
     names = load("taxi_report").COLUMNS.replace(", ", " ").split()[::2]
