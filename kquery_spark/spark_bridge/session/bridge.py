@@ -223,16 +223,26 @@ def is_stopped(spark: SparkSession) -> bool:
     return spark.sparkContext._jsc is None
 
 
-def get_bridge(spark: SparkSession) -> Bridge:
-    """Return the bridge of a session, created once.
-
-    Raises KQueryError for a Spark Connect session, which has no JVM, and for an unsupported version of Spark.
-    """
+def check_session(spark: object) -> None:
+    """Raise KQueryError unless ``spark`` is a classic session."""
     if not hasattr(spark, "_jsparkSession"):
         if type(spark).__module__.startswith(_CONNECT_MODULE):
             raise KQueryError(_CONNECT)
         raise KQueryError(f"kquery_spark takes a Spark session here, not {type_name(spark)}")
+
+
+def get_bridge(spark: SparkSession) -> Bridge:
+    """Return the bridge of a session, created once.
+
+    Raises KQueryError for a Spark Connect session, which has no JVM, for one that was stopped before it had a bridge, and
+    for an unsupported version of Spark.
+    """
+    check_session(spark)
     bridge = _bridges.get(spark)
     if bridge is None:
+        if is_stopped(spark):
+            raise KQueryError(
+                "this Spark session has been stopped; create a new one with SparkSession.builder.getOrCreate()"
+            )
         bridge = _bridges[spark] = Bridge(spark)
     return bridge
