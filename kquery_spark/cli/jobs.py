@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import runpy
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pyspark
 
 from kquery_spark.accelerate.enable import disable_everywhere, enable_everywhere
 from kquery_spark.cli.failures import Exit, Failure
@@ -25,13 +29,15 @@ def run_script(job: str, arguments: Sequence[str], when: When = "auto") -> None:
     """Run the file like ``python job arguments``, with its exit code.
 
     An error that the job does not catch ends the command as it ends Python: with a traceback and exit code 1. A session that
-    the job creates gets the engine's recommended settings, unless the job sets other values.
+    the job creates gets the engine's recommended settings, unless the job or ``spark-defaults.conf`` sets other values.
     """
     if not os.path.isfile(job):
         raise Failure(Exit.MISSING_PATH, f"path does not exist: {job}")
-    if _SUBMIT not in os.environ and "PYSPARK_GATEWAY_PORT" not in os.environ:
-        settings = " ".join(f"--conf {s.key}={s.value}" for s in supported_settings())
-        os.environ[_SUBMIT] = f"{settings} pyspark-shell"
+    adds_settings = _SUBMIT not in os.environ and "PYSPARK_GATEWAY_PORT" not in os.environ
+    if adds_settings:
+        defaults = _default_settings()
+        added = [s for s in supported_settings() if s.key not in defaults]
+        os.environ[_SUBMIT] = " ".join([*(f"--conf {s.key}={s.value}" for s in added), "pyspark-shell"])
     before = sys.argv, list(sys.path)
     sys.argv = [job, *arguments]
     sys.path.insert(0, os.path.dirname(os.path.abspath(job)))
@@ -45,6 +51,22 @@ def run_script(job: str, arguments: Sequence[str], when: When = "auto") -> None:
     finally:
         disable_everywhere()
         sys.argv, sys.path[:] = before
+        if adds_settings:
+            os.environ.pop(_SUBMIT, None)
+
+
+def _default_settings() -> set[str]:
+    """Return the names in ``spark-defaults.conf``, whose values a command-line setting would override.
+
+    A line of this Java properties file has the name first, then a space, "=" or ":".
+    """
+    home = os.environ.get("SPARK_HOME") or os.path.dirname(str(pyspark.__file__))
+    directory = os.environ.get("SPARK_CONF_DIR") or os.path.join(home, "conf")
+    try:
+        text = Path(directory, "spark-defaults.conf").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # Spark would not start with a file that cannot be read
+        return set()
+    return {re.split(r"[\s=:]", line.strip(), maxsplit=1)[0] for line in text.splitlines()}
 
 
 def _job_frames(error: Exception) -> TracebackType | None:

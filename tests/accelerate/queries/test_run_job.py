@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import pyspark
 import pytest
 
 from tests.conftest import SPARK_VERSION, worker_environment
@@ -33,9 +35,10 @@ sys.exit(3)
 
 def run(*arguments, **environment):
     command = [sys.executable, "-c", "from kquery_spark.cli import main; main()", "run", *map(str, arguments)]
-    env = {**os.environ, **worker_environment(), **environment}
-    for name in ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_HOME"):
+    env = {**os.environ, **worker_environment()}
+    for name in ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR"):
         env.pop(name, None)
+    env |= environment
     return subprocess.run(
         command, env=env, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL
     )
@@ -109,3 +112,35 @@ def test_ctrl_c_and_sys_exit_keep_their_codes(tmp_path, ending):
     done = run(tmp_path / "job.py")
     codes = {"raise KeyboardInterrupt": (130, "kquery-spark: error: interrupted")}
     assert (done.returncode, done.stderr.strip()) == codes.get(ending, (1, "a reason"))
+
+
+SETTINGS = """
+from pyspark.sql import SparkSession
+
+spark = (
+    SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.log.level", "OFF")
+    .config("spark.driver.host", "127.0.0.1").getOrCreate()
+)
+for name in ("python.worker.reuse", "sql.execution.arrow.maxBytesPerBatch", "python.unix.domain.socket.enabled"):
+    print(spark.sparkContext.getConf().get(f"spark.{name}"))
+"""
+
+
+@pytest.mark.parametrize("place", ["SPARK_CONF_DIR", "SPARK_HOME"])
+def test_settings_of_the_site_stay(tmp_path, place):
+    """spark-defaults.conf wins over the recommended settings, which are added otherwise."""
+    (tmp_path / "job.py").write_text(SETTINGS)
+    conf, environment = tmp_path, {"SPARK_CONF_DIR": str(tmp_path)}
+    if place == "SPARK_HOME":
+        home, conf = tmp_path / "home", tmp_path / "home" / "conf"
+        conf.mkdir(parents=True)
+        for entry in Path(pyspark.__file__).parent.iterdir():
+            if entry.name != "conf":
+                (home / entry.name).symlink_to(entry)
+        environment = {"SPARK_HOME": str(home)}
+    (conf / "spark-defaults.conf").write_text(
+        "# spark.python.unix.domain.socket.enabled false\n"
+        "  spark.python.worker.reuse   false\nspark.sql.execution.arrow.maxBytesPerBatch=1m\n"
+    )
+    done = run(tmp_path / "job.py", **environment)
+    assert done.stdout.split() == ["false", "1m", "true"], done.stderr[-2000:]
