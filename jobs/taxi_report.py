@@ -8,14 +8,16 @@ directory that gets Parquet files, all of them or none.
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import click
 
 from kquery_spark.cli.engines import choose, job_options, job_session
 from kquery_spark.cli.failures import Exit, Failure, run
-from kquery_spark.cli.output import Output
+from kquery_spark.cli.output import Output, output_format
 from kquery_spark.cli.tables import TableSpec, read_table, table_format
 
 if TYPE_CHECKING:
@@ -48,21 +50,38 @@ ORDER BY year, month, passenger_count
 
 
 def trips(spark: SparkSession, path: str) -> DataFrame:
-    """The trip records below ``path``; CSV is read with the TLC's types, once its header has been checked."""
+    """The trip records below ``path``; CSV is read with the TLC's types, once all headers have been checked."""
     spec = TableSpec("tripdata", path)
     format_ = table_format(spark, spec)
     if format_ != "csv":
         return read_table(spark, TableSpec("tripdata", path, format_))
-    expected = [column.split()[0] for column in COLUMNS.split(", ")]
     # Spark matches a given schema to CSV columns by position, so a file with another column order must be rejected
-    there = spark.read.option("header", True).csv(path).columns
-    for position, column in enumerate(expected):
-        if position >= len(there) or there[position] != column:
-            found = f"'{there[position]}'" if position < len(there) else "nothing"
-            raise Failure(
-                Exit.BAD_SQL, f"column {position + 1} of {path} should be '{column}', found {found}"
-            )
+    headers = {file: header for file in files_below(spark, path) if (header := header_of(spark, file))}
+    for file, header in headers.items() or [(path, [])]:
+        check_header(file, header)
     return read_table(spark, TableSpec("tripdata", path, format_, COLUMNS))
+
+
+def files_below(spark: SparkSession, path: str) -> list[str]:
+    """The paths of all files that Spark reads for ``path``, which may be a pattern."""
+    return [unquote(uri) for uri in spark.read.text(path).inputFiles()]
+
+
+def header_of(spark: SparkSession, file: str) -> list[str]:
+    """The column names in the first line of a CSV file; none if it is empty."""
+    pattern = re.sub(r"([{}\[\]*?\\])", r"\\\1", file)  # one that matches this file only
+    return spark.read.option("header", True).csv(pattern).columns
+
+
+def check_header(file: str, header: list[str]) -> None:
+    """Raise Failure unless the header begins with the columns of ``COLUMNS``."""
+    expected = [column.split()[0] for column in COLUMNS.split(", ")]
+    for position, column in enumerate(expected):
+        if position >= len(header) or header[position] != column:
+            found = f"'{header[position]}'" if position < len(header) else "nothing"
+            raise Failure(
+                Exit.BAD_SQL, f"column {position + 1} of {file} should be '{column}', found {found}"
+            )
 
 
 @click.command(name="taxi_report.py", help=__doc__)
@@ -71,6 +90,10 @@ def trips(spark: SparkSession, path: str) -> DataFrame:
 @job_options(replaced="report")
 def main(data: str, report: str, engine: str, strict: bool, overwrite: bool, log_level: str) -> None:
     """Read trips, aggregate them, write the report."""
+    if output_format(report).name != "parquet":
+        raise Failure(
+            Exit.OUTPUT, f"cannot write {report}: the report is Parquet; use a name that ends with .parquet"
+        )
     spark = job_session("taxi_report", log_level)
     try:
         output = Output(spark, report, overwrite)

@@ -26,7 +26,7 @@ from kquery_spark.spark_bridge.frames.grouped_data import grouped_frame, pivot_b
 from kquery_spark.spark_bridge.frames.lazy_dataframe import SHOW, LazyDataFrame, show_string_of
 from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
 from kquery_spark.spark_bridge.plan.write_statements import may_write
-from kquery_spark.spark_bridge.session.bridge import get_bridge, session_identity
+from kquery_spark.spark_bridge.session.bridge import check_session, get_bridge, session_identity
 from kquery_spark.spark_bridge.session.bypass import bypass, is_bypassed
 from kquery_spark.spark_bridge.session.failures import warn_user
 
@@ -76,6 +76,7 @@ def enable(spark: SparkSession, *, fallback: Fallback = "spark", when: When = "a
 
 def disable(spark: SparkSession) -> None:
     """Undo ``enable``: Spark runs the session's actions again."""
+    check_session(spark)
     _sessions.pop(session_identity(spark), None)
     _uninstall_unused()
 

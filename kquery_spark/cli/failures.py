@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import sys
@@ -15,7 +14,12 @@ from pyspark.errors import AnalysisException, ParseException
 
 from kquery_spark import errors
 from kquery_spark.spark_bridge.jvm.output import print_by_jvm
-from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, java_root_cause, task_error_of
+from kquery_spark.spark_bridge.session.failures import (
+    SPARK_ERRORS,
+    java_root_cause,
+    task_error_of,
+    without_error_log,
+)
 
 
 class Exit(IntEnum):
@@ -152,10 +156,9 @@ def print_error(line: str) -> None:
 
 def run(name: str, command: Callable[[], object]) -> int:
     """Run ``command`` and return its exit code. A failure is printed as one line ``name: error: ...`` on stderr."""
-    # PySpark logs every analysis error as a page of JSON, which the line below replaces.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     try:
-        command()
+        with without_error_log():  # the line below replaces the page of JSON
+            command()
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (Exception, KeyboardInterrupt) as error:

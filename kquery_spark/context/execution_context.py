@@ -274,8 +274,9 @@ class ExecutionContext:
     def stream(
         self, analyzed: Analyzed, stop: Stop | None = None, budget: ReadAheadBudget | None = None
     ) -> pa.RecordBatchReader:
-        """Run a resolved query and return its rows batch by batch; without Spark, it starts when the first batch is read.
+        """Run a resolved query and return its rows batch by batch.
 
+        Without Spark, it starts when the first batch is read, and stops when the reader is deleted.
         stop: ends the query early. budget: limits the bytes that all queries together compute before their results are read.
         Queries on Spark ignore both.
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -17,6 +17,7 @@ from kquery_spark.errors import ConfigError, SqlError
 from kquery_spark.notebook.options import USAGE, MagicOptions, parse_line
 from kquery_spark.notebook.result import QueryResult, local_result, spark_result
 from kquery_spark.spark_bridge.plan.query_text import check_query
+from kquery_spark.spark_bridge.session.bypass import bypass
 from kquery_spark.spark_bridge.session.failures import without_error_log
 from kquery_spark.verify.verify import Report
 
@@ -33,10 +34,12 @@ def register(shell: InteractiveShell) -> None:
             sql = (text if cell is None else cell).strip().rstrip(";")
             if not sql:
                 raise ConfigError(f"the SQL is missing: {USAGE}")
-            frame = _frame(sql, options, shell.user_ns)
-            if options.name is not None:
-                shell.user_ns[options.name] = frame
-            return _result(frame, options)
+            # an enabled session would run statements and actions in the engine
+            with bypass() if options.engine == "spark" else nullcontext():
+                frame = _frame(sql, options, shell.user_ns)
+                if options.name is not None:
+                    shell.user_ns[options.name] = frame
+                return _result(frame, options)
 
     shell.register_magic_function(kquery, "line_cell", "kquery")
 

@@ -82,8 +82,9 @@ class RemoteContext(ExecutionContext):
     def stream(
         self, analyzed: Analyzed, stop: Stop | None = None, budget: ReadAheadBudget | None = None
     ) -> pa.RecordBatchReader:
-        """Send a resolved query and read its rows batch by batch; closing the reader ends the query.
+        """Send a resolved query and read its rows batch by batch; the query ends when the reader is deleted.
 
+        pyarrow does not close the generator of a reader that is closed.
         ``stop`` and ``budget`` have no effect, because the service applies limits of its own.
         """
         with as_engine_errors(self._location):

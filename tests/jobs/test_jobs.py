@@ -169,6 +169,46 @@ def test_the_report_of_csv_with_other_columns_is_refused(here, tmp_path):
     assert not (tmp_path / "report").exists()
 
 
+@pytest.mark.parametrize("name", ["report.csv", "report.json", "report.ORC.gz"])
+def test_a_report_of_another_format_is_refused(here, taxi_dir, tmp_path, name):
+    code, stderr = here("taxi_report", taxi_dir / "parquet", tmp_path / name, "--engine", "spark")
+    assert code == 8
+    assert "the report is Parquet" in error_line(stderr, "taxi_report")
+    assert list(tmp_path.iterdir()) == []
+
+
+def csv_of_two_months(directory, second="b.csv", swapped=False):
+    """Write one trip for each of two months, and an empty file. swapped: with another column order in the second file."""
+    names = load("taxi_report").COLUMNS.replace(", ", " ").split()[::2]
+    values = ["1", *["2019-01-01T00:00:00"] * 2, "1", "2.5", "1", "N", *"111", *map(str, range(10, 17))]
+    for month, file in ((1, "a.csv"), (2, second), (2, "empty.csv")):
+        partition = directory / "year=2019" / f"month={month}"
+        partition.mkdir(parents=True, exist_ok=True)
+        rows = [list(names), list(values)]
+        if swapped and month == 2:
+            for row in rows:
+                row[10], row[13] = row[13], row[10]
+        (partition / file).write_text(
+            "" if file == "empty.csv" else "".join(f"{','.join(row)}\n" for row in rows)
+        )
+
+
+def test_the_report_of_csv_checks_the_header_of_every_file(here, tmp_path):
+    csv_of_two_months(tmp_path / "data", swapped=True)
+    code, stderr = here("taxi_report", tmp_path / "data", tmp_path / "report", "--engine", "spark")
+    assert code == 4
+    line = error_line(stderr, "taxi_report")
+    assert "month=2/b.csv should be 'fare_amount', found 'tip_amount'" in line
+    assert not (tmp_path / "report").exists()
+
+
+def test_the_report_of_csv_reads_files_with_any_name(here, tmp_path):
+    csv_of_two_months(tmp_path / "da ta", second="b [1]{x}%20ü.csv")
+    code, stderr = here("taxi_report", tmp_path / "da ta", tmp_path / "report", "--engine", "spark")
+    assert code == 0, stderr
+    assert pq.read_table(tmp_path / "report").column("highest_fare").to_pylist() == [10.0, 10.0]
+
+
 def test_the_report_of_parquet_without_a_column_is_refused(here, tmp_path):
     (tmp_path / "data.parquet" / "year=2019" / "month=1").mkdir(parents=True)
     file = tmp_path / "data.parquet" / "year=2019" / "month=1" / "t.parquet"

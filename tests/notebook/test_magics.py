@@ -50,6 +50,24 @@ def test_the_engine_runs_it_where_the_options_say(shell: Any, spark: Any) -> Non
     assert execution_of(shell.user_ns["slow"]) is None
 
 
+def test_spark_alone_runs_it_in_an_enabled_session(shell: Any, spark: Any) -> None:
+    events: list[kq.QueryEvent] = []
+    spark.sql("CREATE TABLE magic_t (k BIGINT, n BIGINT) USING parquet")
+    kq.enable(spark, when="always")
+    forget = kq.on_query(events.append)
+    try:
+        query = "SELECT id % 3 AS k, count(*) AS n FROM range(30) GROUP BY 1"
+        run(shell, f"%%kquery slow --engine spark\n{query}")
+        run(shell, f"%%kquery --engine spark\nINSERT INTO magic_t {query}")
+        assert not events
+        run(shell, f"%%kquery --when always\n{query}")
+        assert events
+    finally:
+        forget()
+        kq.disable(spark)
+        spark.sql("DROP TABLE magic_t")
+
+
 def test_explanations_and_reports_take_the_place_of_rows(shell: Any) -> None:
     explained = run(shell, "%%kquery --explain\nSELECT count(*) FROM range(9)")
     assert explained.coverage == 1.0

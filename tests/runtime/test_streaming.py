@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +19,7 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import ExecutionError
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.types.batch import Batch
+from tests.conftest import worker_environment
 
 SCHEMA = pa.schema([pa.field("x", pa.int64(), False)])
 
@@ -67,9 +71,10 @@ def test_nothing_runs_before_it_is_asked_for_and_little_ahead():
         time.sleep(0.5)
         # two tasks, a few batches each, and what they hold in hand
         assert 1 <= len(source.made) <= 20
+    del reader  # waits for the tasks
     before = len(source.made)
     time.sleep(0.5)
-    assert len(source.made) <= before + 2, "a closed reader stops the tasks"
+    assert len(source.made) == before, "a deleted reader stops the tasks"
 
 
 def test_stages_before_the_last_one_run_whole():
@@ -100,6 +105,52 @@ def test_an_abandoned_reader_leaves_no_thread():
     for thread in started:
         thread.join(30)
     assert not any(thread.is_alive() for thread in started)
+
+
+ENDS = {
+    "a closed reader": "with reader:\n    print(reader.read_next_batch().num_rows)",
+    "an error": "print(reader.read_next_batch().num_rows)\nraise KeyError",
+    "an idle thread": "print(ThreadPoolExecutor(1).submit(reader.read_next_batch).result().num_rows)",
+    "a daemon": """
+def read():
+    print(reader.read_next_batch().num_rows, flush=True)
+    read_one.set()
+    time.sleep(100)
+threading.Thread(target=read, daemon=True).start()
+read_one.wait()
+""",
+    "a thread that goes on": """
+def read():
+    print(reader.read_next_batch().num_rows)
+    read_one.set()
+    time.sleep(1)  # the main thread ends
+    print(reader.read_all().num_rows)
+threading.Thread(target=read).start()
+read_one.wait()
+""",
+}
+EXIT = """
+import threading, time
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np, pyarrow as pa
+import kquery_spark as kq
+ctx = kq.ExecutionContext()
+ctx.register_arrow("t", pa.table({"a": np.arange(4_000_000)}))
+reader = ctx.sql("SELECT a + 1 AS b FROM t").to_reader()
+read_one = threading.Event()
+"""
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_python_exits_although_a_result_is_not_read_to_its_end(end):
+    done = subprocess.run(
+        [sys.executable, "-c", EXIT + ENDS[end]], env={**os.environ, **worker_environment()},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == (1 if end == "an error" else 0), done.stderr
+    first, *rest = map(int, done.stdout.split())
+    assert 0 < first < 1_000_000
+    assert rest == ([4_000_000 - first] if end == "a thread that goes on" else [])
 
 
 def test_no_rows_have_a_schema_too():

@@ -31,6 +31,7 @@ from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.logical import Aggregate, Filter, Input, Limit, LogicalPlan, Projection, Scan
 from kquery_spark.logical.subqueries import Exists, ScalarSubquery
 from kquery_spark.runtime.local import Stop
+from kquery_spark.service.answers import ServiceLimits
 from kquery_spark.service.failures import as_engine_errors, as_flight_errors
 from kquery_spark.service.requests import PlanRequest, read_request
 from kquery_spark.service.server import QueryService
@@ -265,11 +266,16 @@ def test_an_encrypted_service(context: kq.ExecutionContext, tmp_path: Path):
             kq.connect(f"grpc+tls://localhost:{service.port}")
 
 
-def test_a_reader_that_is_closed_stops_the_query_there(context: kq.ExecutionContext, place: str):
-    with kq.connect(place) as remote:
+def test_a_reader_that_is_deleted_stops_the_query_there(context: kq.ExecutionContext):
+    limits = ServiceLimits(running_queries=1)
+    with (
+        QueryService(context, limits=limits) as service,
+        kq.connect(f"grpc://127.0.0.1:{service.port}") as remote,
+    ):
         frame = remote.sql("SELECT a.id FROM range(3000000) a CROSS JOIN range(1000000) b")
         with frame.to_reader() as reader:
             assert reader.read_next_batch().num_rows > 0
+        del reader
         # the service is free for others
         assert remote.table("employee").count() == 4
 

@@ -39,6 +39,20 @@ def test_equal_answers(spark):
     assert str(report).startswith("same as Spark SQL: yes (5 rows, 3 columns; coverage 100%")
 
 
+def test_a_changed_table(spark, tmp_path):
+    spark.range(10).selectExpr("id % 3 AS k").write.saveAsTable("verified_t", path=str(tmp_path / "t"))
+    try:
+        ran, unplanned = (spark.table("verified_t").groupBy("k").count() for _ in range(2))
+        ran.collect()
+        assert kq.verify(unplanned)
+        spark.sql("INSERT INTO verified_t SELECT 7")
+        assert kq.verify(ran).rows == 4
+        assert kq.verify(unplanned).rows == 4
+        assert unplanned.count() == len(unplanned.collect()) == 4, "the check has not fixed the files"
+    finally:
+        spark.sql("DROP TABLE verified_t")
+
+
 @pytest.mark.parametrize(
     ("change", "text"),
     [

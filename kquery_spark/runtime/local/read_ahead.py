@@ -10,13 +10,18 @@ queue. Three rules decide whether it may go on:
    consumers never use up the budget, and a later query can start.
 
 Because of rule 1, the queries together can exceed the budget by at most one batch each.
+
+At its exit, Python joins the threads of all pools before it deletes the last readers. Tasks of a result that no thread
+can read to its end therefore notice the exit themselves.
 """
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # noqa: F401  registers its own hook first
 import threading
 from collections import deque
 
+from kquery_spark.errors import ExecutionError
 from kquery_spark.runtime.local.stop import Stop
 from kquery_spark.types.batch import Batch
 
@@ -26,6 +31,10 @@ OWN_BUDGET_BYTES = 512 << 20
 """The budget of a query that shares it with no other query."""
 _BATCHES_AHEAD = 4  # the batches that each running task may have in its queue
 _FIRST_BATCH_BYTES = 1 << 20  # the assumed size of the next batch while there was no batch yet
+
+_exiting = threading.Event()
+# Python calls these hooks in reverse order: this one before the one of ``concurrent.futures``, which joins the threads.
+threading._register_atexit(_exiting.set)  # type: ignore[attr-defined]
 
 
 class ReadAheadBudget:
@@ -60,6 +69,7 @@ class TaskQueues:
         self._held = 0  # all bytes of this query: queued, delivered and reserved
         self._expected = _FIRST_BATCH_BYTES
         self._awaited = -1  # the task that the consumer waits for
+        self._consumer = threading.current_thread()
         self._closed = False
         if stop is not None:
             stop.on_set(self.close)
@@ -67,7 +77,16 @@ class TaskQueues:
     def wait_for_room(self, task: int) -> bool:
         """Wait until a task may compute its next batch, and reserve bytes for it. Return False if the query ends first."""
         with self._changed:
-            while not (self._closed or self._may_compute(task)):
+            while not self._closed:
+                if self._is_abandoned():
+                    self._queues[task].append(
+                        ExecutionError(
+                            "OPERATION_CANCELED", "Python exits, and the thread that read this result ended"
+                        )
+                    )
+                    return False
+                if self._may_compute(task):
+                    break
                 self._changed.wait(POLL_SECONDS)
             if self._closed:
                 return False
@@ -101,6 +120,7 @@ class TaskQueues:
         The previous batch counts as consumed, and its bytes are released.
         """
         self._consume()
+        self._consumer = threading.current_thread()
         while True:
             if self._stop is not None:
                 self._stop.check()
@@ -127,6 +147,16 @@ class TaskQueues:
         if task == self._awaited and not queued:
             return True
         return queued < _BATCHES_AHEAD and self._held + self._expected <= self._budget.free
+
+    def _is_abandoned(self) -> bool:
+        """Return True if Python exits and the consumer's thread has ended, or ends now like the main thread and daemons.
+
+        All other threads may go on, and can read the result to its end.
+        """
+        if not _exiting.is_set():
+            return False
+        thread = self._consumer
+        return thread is threading.main_thread() or thread.daemon or not thread.is_alive()
 
     def _consume(self) -> None:
         with self._changed:

@@ -22,6 +22,7 @@ from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.session.failures import warn_user
 from kquery_spark.spark_bridge.session.hybrid_zones import HybridZones
+from kquery_spark.spark_bridge.session.interpreter import is_local
 from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES_SETTING, session_values
 from kquery_spark.spark_bridge.session.versions import spark_api
 from kquery_spark.spark_bridge.ui.call_sites import name_by_user_code
@@ -61,7 +62,8 @@ class Bridge:
         self._conf: Any = None
         self.last_config: EngineConfig | None = None
         self.has_workers = False
-        self._parallelism = spark.sparkContext.defaultParallelism
+        self._cores = spark.sparkContext.defaultParallelism
+        self._cluster: Any = None if is_local(spark.sparkContext) else spark.sparkContext._jsc.sc()
         self._warned: set[str] = set()
         self._names: Any = None  # the key set of the session's settings, a live view
         self._checked_names_hash = 0  # the hash of the names that were last checked for mistakes
@@ -93,7 +95,7 @@ class Bridge:
             self.conf, self.jvm, (*_SETTINGS, EXCLUDED_RULES_SETTING), unset=""
         )
         given = {name: value for name, value in zip(_SETTINGS, values, strict=True) if value != ""}
-        config, costs = EngineConfig(parallelism=self._parallelism), CostModel()
+        config, costs = EngineConfig(parallelism=self._parallelism()), CostModel()
         problems = self._unknown_settings()
         if given:
             read = read_tolerantly(given, config, costs)
@@ -107,6 +109,12 @@ class Bridge:
         self.last_config = config
         limit_requests(config.request_seconds)  # planning reads footers, and the driver may run tasks
         return config, costs
+
+    def _parallelism(self) -> int:
+        """Return Spark's default parallelism: the current cores of a cluster, whose executors come and go."""
+        if self._cluster is not None and not is_stopped(self.spark):
+            self._cores = int(self._cluster.defaultParallelism())
+        return self._cores
 
     def _unknown_settings(self) -> list[str]:
         """Return warnings about misspelled settings; checked only if the names of settings have changed."""
@@ -223,16 +231,26 @@ def is_stopped(spark: SparkSession) -> bool:
     return spark.sparkContext._jsc is None
 
 
-def get_bridge(spark: SparkSession) -> Bridge:
-    """Return the bridge of a session, created once.
-
-    Raises KQueryError for a Spark Connect session, which has no JVM, and for an unsupported version of Spark.
-    """
+def check_session(spark: object) -> None:
+    """Raise KQueryError unless ``spark`` is a classic session."""
     if not hasattr(spark, "_jsparkSession"):
         if type(spark).__module__.startswith(_CONNECT_MODULE):
             raise KQueryError(_CONNECT)
         raise KQueryError(f"kquery_spark takes a Spark session here, not {type_name(spark)}")
+
+
+def get_bridge(spark: SparkSession) -> Bridge:
+    """Return the bridge of a session, created once.
+
+    Raises KQueryError for a Spark Connect session, which has no JVM, for one that was stopped before it had a bridge, and
+    for an unsupported version of Spark.
+    """
+    check_session(spark)
     bridge = _bridges.get(spark)
     if bridge is None:
+        if is_stopped(spark):
+            raise KQueryError(
+                "this Spark session has been stopped; create a new one with SparkSession.builder.getOrCreate()"
+            )
         bridge = _bridges[spark] = Bridge(spark)
     return bridge

@@ -137,13 +137,26 @@ def unless_result_too_large(make: Callable[[], R]) -> R | None:
 @contextmanager
 def without_error_log() -> Iterator[None]:
     """Silence PySpark 4's logger, which prints a page of JSON for each error of a query."""
+    with _error_log_from(logging.CRITICAL + 1):
+        yield
+
+
+@contextmanager
+def with_error_log() -> Iterator[None]:
+    """Let PySpark 4's logger print again within a block of ``without_error_log``."""
+    with _error_log_from(logging.WARNING):  # PySpark's own level
+        yield
+
+
+@contextmanager
+def _error_log_from(lowest: int) -> Iterator[None]:
     if PySparkLogger is None:
         yield
         return
     # PySpark calls methods of its own logger class on this logger, so logging.getLogger would break it
     logger = PySparkLogger.getLogger("SQLQueryContextLogger")
     level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
+    logger.setLevel(lowest)
     try:
         yield
     finally:

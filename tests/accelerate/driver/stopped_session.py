@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -28,7 +29,28 @@ def outcomes(frame: DataFrame) -> dict[str, str]:
     return results
 
 
+def calls_after_stop() -> dict[str, str]:
+    """Return the error of each function for a session that was stopped before the engine saw it."""
+    spark = start()
+    frame = spark.range(9)
+    spark.stop()
+    calls: dict[str, Callable[[], object]] = {
+        "enable": lambda: kq.enable(spark),
+        "explain": lambda: kq.explain(frame),
+        "verify": lambda: kq.verify(frame),
+        "disable": lambda: kq.disable(spark),
+    }
+    results = {}
+    for name, call in calls.items():
+        try:
+            results[name] = str(call())
+        except Exception as error:
+            results[name] = f"{type(error).__name__}: {error}"
+    return results
+
+
 def main(directory: str) -> None:
+    never_seen = calls_after_stop()
     spark = start()
     spark.range(100).write.parquet(directory)
     frame = spark.read.parquet(directory).where("id > 3")
@@ -39,7 +61,7 @@ def main(directory: str) -> None:
     other = start()
     later = {"spark": outcomes(frame), "engine": outcomes(fast)}
     other.stop()
-    print(json.dumps({"before": before, "stopped": stopped, "new session": later}))
+    print(json.dumps({"before": before, "stopped": stopped, "new session": later, "never seen": never_seen}))
 
 
 main(sys.argv[1])

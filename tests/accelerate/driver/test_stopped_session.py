@@ -21,3 +21,6 @@ def test_frames_of_a_stopped_session_raise_the_errors_of_spark(tmp_path):
     for state in ("stopped", "new session"):
         assert results[state]["engine"] == results[state]["spark"]
         assert not any(outcome.startswith("answer") for outcome in results[state]["engine"].values())
+    assert results["never seen"].pop("disable") == "None"
+    for error in results["never seen"].values():
+        assert error.startswith("KQueryError: this Spark session has been stopped; create a new one")

@@ -179,7 +179,7 @@ def test_spark_connect_is_declined_in_words():
         with pytest.raises(KQueryError, match="Spark Connect"):
             call(frame)
     session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-    for use in (kq.enable, kq.ExecutionContext):
+    for use in (kq.enable, kq.disable, kq.ExecutionContext):
         with pytest.raises(KQueryError, match="Spark Connect"):
             use(session)
         with pytest.raises(KQueryError, match="takes a Spark session here, not str"):
