@@ -37,7 +37,7 @@ from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.sources.files import check_no_case_difference, local_path, naming_file
 from kquery_spark.sources.listing import partitioned_files
 from kquery_spark.sources.parquet.calendar import CORRECTED_ALL, RebaseSettings
-from kquery_spark.sources.parquet.column_checks import check_storage, check_type, spark_field
+from kquery_spark.sources.parquet.column_checks import check_storage, check_type, table_fields
 from kquery_spark.sources.parquet.column_types import (
     mismatch,
     readable_as,
@@ -387,5 +387,5 @@ def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:
     files, fields = partitioned_files(paths, tz)
     opened = open_file(replace(files[0], partition=()))
     with naming_file(files[0].path):
-        columns = with_partitions([spark_field(f, opened, tz) for f in opened.schema], fields)
+        columns = with_partitions(table_fields(opened, tz), fields)
     return ParquetSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields))
