@@ -178,6 +178,11 @@ class ParsedFooter:
         """The JSON of the columns in the schema that Spark wrote into the footer; None if it has no such schema."""
         return declared_fields(self._key_values)
 
+    @property
+    def leaves(self) -> list[Any]:
+        """pyarrow's ``ColumnSchema`` of each leaf."""
+        return self._leaves
+
     @cached_property
     def _times(self) -> dict[str, dict[int, TimeLeaf]]:
         return time_leaves(self.schema, self._leaves)

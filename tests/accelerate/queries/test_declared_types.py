@@ -275,6 +275,38 @@ def test_schemas_that_only_spark_follows_are_declined(
         kq.ExecutionContext().register_parquet("t", path)
 
 
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ("optional binary v (ENUM);", "v is annotated as Enum"),
+        (
+            "optional group v (LIST) { repeated group list { optional binary element (ENUM); } }",
+            "v.list.element is annotated as Enum",
+        ),
+        ("optional group v { optional int32 x; optional binary y (ENUM); }", "v.y is annotated as Enum"),
+        ("optional fixed_len_byte_array(12) v (INTERVAL);", "v is annotated as"),
+        ("optional fixed_len_byte_array(16) v (UUID);", "v is annotated as UUID"),
+        ("optional group v { optional int64 x (TIME(MICROS,true)); }", "v.x is annotated as Time"),
+        ("optional int64 v (TIME(NANOS,false));", "v is annotated as Time"),
+        (
+            "optional group v { required binary metadata; required binary value; }",
+            "v may have variants, which are not supported",
+        ),
+    ],
+)
+def test_annotations_that_arrow_reads_otherwise_are_declined(
+    spark: Any, tmp_path: Path, columns: str, reason: str
+) -> None:
+    """Spark reads enumerations as strings and groups with the annotation VARIANT as variants; it refuses the others."""
+    path = str(tmp_path / "a.parquet")
+    parquet = spark._jvm.org.apache.parquet
+    schema = parquet.schema.MessageTypeParser.parseMessageType(f"message m {{ {columns} }}")
+    file = spark._jvm.org.apache.hadoop.fs.Path(path)
+    parquet.hadoop.example.ExampleParquetWriter.builder(file).withType(schema).build().close()
+    with pytest.raises(Unsupported, match=f"the Parquet column {reason}"):
+        kq.ExecutionContext().register_parquet("t", path)
+
+
 def with_footer(tmp_path: Path, text: str) -> str:
     """Write a file with a column ``a INT``, and this text as Spark's schema."""
     path = str(tmp_path / "a.parquet")
