@@ -21,6 +21,7 @@ from kquery_spark.types.decimals import MAX_PRECISION
 from kquery_spark.types.spark_json import ATOMIC, COLLATIONS_KEY, DECIMAL, fields_within, padded_type
 
 _SCHEMA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
+_DEFAULT_KEY = "EXISTS_DEFAULT"
 _DAY_TIME = "interval day to second"
 _NAMES = {**ATOMIC, "null": t.NULL, "decimal": t.decimal(10, 0), "time(6)": t.TIME}
 
@@ -114,3 +115,8 @@ def _arrow_type(spark: Any, column: str, tz: str) -> pa.DataType:
     if name not in _NAMES:
         raise Unsupported(f"{column} has the type {name}, which is not supported")
     return _NAMES[name]
+
+
+def columns_with_defaults(declared: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns for which Spark reads a default value instead of NULL from the files that lack them."""
+    return [field["name"] for field in declared if _DEFAULT_KEY in (field.get("metadata") or {})]

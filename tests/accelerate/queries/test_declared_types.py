@@ -201,6 +201,24 @@ def test_times_of_another_kind_than_declared_are_declined(spark: Any, tmp_path: 
         kq.ExecutionContext().register_parquet("t", copy)
 
 
+def test_files_that_lack_a_column_with_a_default_are_declined(spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    with temporary_table(spark, "a INT", path) as table:
+        spark.sql(f"INSERT INTO {table} VALUES (1)")
+        spark.sql(f"ALTER TABLE {table} ADD COLUMN b INT DEFAULT 7")
+        (old,) = (tmp_path / "t").glob("*.parquet")
+        spark.sql(f"INSERT INTO {table} VALUES (2, 3)")
+    with_default = next(file for file in (tmp_path / "t").glob("*.parquet") if file != old)
+    with_default.rename(with_default.with_name("a.parquet"))
+    context = kq.ExecutionContext()
+    assert spark.read.parquet(path).orderBy("a").collect() == [(1, 7), (2, 3)]
+    with pytest.raises(Unsupported, match=f"{old.name} lacks b, which has a default value"):
+        context.register_parquet("t", path)
+    old.unlink()
+    context.register_parquet("t", path)
+    assert context.table("t").to_arrow().to_pydict() == {"a": [2], "b": [3]}
+
+
 @pytest.mark.parametrize(
     "text",
     [
