@@ -27,6 +27,7 @@ from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.views.renamed import RenamedColumns
 from kquery_spark.spark_bridge.plan.spark_types import arrow_schema
+from kquery_spark.types.spark_json import padded_type
 
 # Supported reader features of a table. deltalake refuses to open tables with features that it does not know.
 _FEATURES = frozenset(
@@ -82,6 +83,7 @@ def _source_of(path: str, table: Any, time_zone: str, session: SessionForFiles |
     mode = metadata.configuration.get("delta.columnMapping.mode") or UNMAPPED
     try:
         schema = arrow_schema({"fields": columns}, time_zone)
+        _check_not_padded(columns)
         if mode not in MODES:
             raise Unsupported(f"its column mapping is {mode}")
         stored = columns if mode == UNMAPPED else [stored_column(c, c, mode) for c in columns]
@@ -114,6 +116,13 @@ def _source_of(path: str, table: Any, time_zone: str, session: SessionForFiles |
     source = source if mode == UNMAPPED else RenamedColumns(source, schema)
     source.check_files(schema.names)
     return source
+
+
+def _check_not_padded(columns: Sequence[Mapping[str, Any]]) -> None:
+    """Raise Unsupported for CHAR(n) columns: Spark pads their values, and the literals that they are compared with."""
+    for column in columns:
+        if (raw_type := padded_type(column)) is not None:
+            raise Unsupported(f"its column {column['name']} has the type {raw_type}, whose values Spark pads")
 
 
 def _opened(path: str, version: int | None, options: Mapping[str, Any] | None) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import re
 import struct
 import sys
 import zlib
@@ -234,6 +235,24 @@ def test_files_whose_ids_are_those_of_other_columns_are_an_error(tmp_path: Path)
     path = mapped_table(tmp_path, "id", {"stored_a": 2, "stored_b": 1})
     with pytest.raises(SourceError, match=r"the field id of stored_a is that of another column"):
         kq.ExecutionContext().register_delta("t", path)
+
+
+def test_padded_strings_are_declined(tmp_path: Path) -> None:
+    """Spark pads the values of CHAR(n) columns and the literals that they are compared with; VARCHAR(n) has no effect."""
+    for dtype in ("varchar(5)", "char(5)", "map<int,char(5)>"):
+        path, metadata = str(tmp_path / dtype), {"__CHAR_VARCHAR_TYPE_STRING": dtype}
+        kind = pa.map_(pa.int32(), pa.string()) if "map" in dtype else pa.string()
+        data = pa.table({"c": pa.array([None], kind)})
+        write_deltalake(path, data.cast(pa.schema([pa.field("c", kind, metadata=metadata)])))
+        ctx = kq.ExecutionContext()
+        if dtype == "varchar(5)":
+            ctx.register_delta("t", path)
+            assert rows(ctx, "SELECT c FROM t") == [(None,)]
+        else:
+            with pytest.raises(
+                SourceError, match=f"its column c has the type {re.escape(dtype)}, whose values Spark pads"
+            ):
+                ctx.register_delta("t", path)
 
 
 def test_what_is_no_table_is_an_error_that_names_it(tmp_path: Path) -> None:

@@ -174,9 +174,14 @@ class ParsedFooter:
         return settings.zone_of(self._key_values)
 
     @cached_property
-    def declared(self) -> dict[str, Mapping[str, Any]]:
-        """The JSON of the columns in the schema that Spark wrote into the footer, by name."""
+    def declared(self) -> list[Mapping[str, Any]] | None:
+        """The JSON of the columns in the schema that Spark wrote into the footer; None if it has no such schema."""
         return declared_fields(self._key_values)
+
+    @property
+    def leaves(self) -> list[Any]:
+        """pyarrow's ``ColumnSchema`` of each leaf."""
+        return self._leaves
 
     @cached_property
     def _times(self) -> dict[str, dict[int, TimeLeaf]]:

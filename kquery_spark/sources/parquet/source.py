@@ -29,7 +29,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.cached_property import cached_property
-from kquery_spark.errors import SourceError
+from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.base import ColumnRange, DataFile, PageStatistics, Source, Split
 from kquery_spark.sources.bucketing import Bucketing
@@ -37,11 +37,12 @@ from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.sources.files import check_no_case_difference, local_path, naming_file
 from kquery_spark.sources.listing import partitioned_files
 from kquery_spark.sources.parquet.calendar import CORRECTED_ALL, RebaseSettings
-from kquery_spark.sources.parquet.column_checks import check_storage, check_type, spark_field
+from kquery_spark.sources.parquet.column_checks import check_storage, check_type, table_fields
 from kquery_spark.sources.parquet.column_types import (
     mismatch,
     readable_as,
 )
+from kquery_spark.sources.parquet.declared_types import columns_with_defaults
 from kquery_spark.sources.parquet.file import OpenFile, TypedColumn
 from kquery_spark.sources.parquet.open_files import open_file, open_files
 from kquery_spark.sources.parquet.variants import (
@@ -388,7 +389,8 @@ def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:
     first = _schema_file([*files, *summaries])
     opened = open_file(replace(first, partition=()))
     with naming_file(first.path):
-        columns = with_partitions([spark_field(f, opened, tz) for f in opened.schema], fields)
+        columns = with_partitions(table_fields(opened, tz), fields)
+    _check_defaults(columns_with_defaults(opened.declared or ()), files)
     return ParquetSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields))
 
 
@@ -399,3 +401,10 @@ def _schema_file(files: Sequence[DataFile]) -> DataFile:
     """
     priorities = {"_common_metadata": 0, "_metadata": 1}
     return min(files, key=lambda file: (priorities.get(file.path.rpartition("/")[2], 2), file.path))
+
+
+def _check_defaults(columns: Sequence[str], files: Sequence[DataFile]) -> None:
+    """Raise Unsupported if a file lacks one of these columns, for which Spark then reads their default values."""
+    for opened in open_files(files) if columns else ():
+        if (column := next((c for c in columns if c not in opened.names), None)) is not None:
+            raise Unsupported(f"{opened.file.path} lacks {column}, which has a default value")

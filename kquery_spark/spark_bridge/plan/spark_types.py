@@ -16,30 +16,16 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.types import names as t
+from kquery_spark.types.spark_json import ATOMIC, COLLATIONS_KEY, DECIMAL, RAW_TYPE_KEY
 
-_ATOMIC: dict[str, pa.DataType] = {
-    "void": pa.null(),
-    "boolean": pa.bool_(),
-    "byte": pa.int8(),
-    "short": pa.int16(),
-    "integer": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp_ntz": pa.timestamp("us"),
-}
 _NAMES = {
-    **{arrow: name for name, arrow in _ATOMIC.items()},
+    **{arrow: name for name, arrow in ATOMIC.items()},
     **dict.fromkeys((pa.large_string(), pa.string_view()), "string"),
     **dict.fromkeys((pa.large_binary(), pa.binary_view()), "binary"),
     t.DAY_TIME: "interval day to second",
     t.YEAR_MONTH: "interval year to month",
     t.TIME: "time(6)",
 }
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _CHAR = re.compile(r"(char|varchar)\(\d+\)")
 _DAY_TIME = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|second))?")
 _TIME = re.compile(r"time\(([0-6])\)")
@@ -47,7 +33,6 @@ _YEAR_MONTH = re.compile(r"interval (year|month)( to month)?")
 MONTHS_WITHIN = "year-month intervals inside of arrays, maps and structs are not supported"
 _PLAIN_COLLATION = "UTF8_BINARY"  # the default collation
 _VARIANT = "__VARIANT_METADATA_KEY"
-_RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass(frozen=True)
@@ -107,12 +92,12 @@ def arrow_type(spark: Any, time_zone: str) -> pa.DataType:
         return dtype
     if not isinstance(spark, str):
         raise Unsupported(f"the data type {spark!r} is not known")
-    atomic = _ATOMIC.get(spark.removesuffix(f" collate {_PLAIN_COLLATION}"))
+    atomic = ATOMIC.get(spark.removesuffix(f" collate {_PLAIN_COLLATION}"))
     if atomic is not None:
         return atomic
     if spark == "timestamp":
         return pa.timestamp("us", tz=time_zone)
-    if match := _DECIMAL.fullmatch(spark):
+    if match := DECIMAL.fullmatch(spark):
         precision, scale = int(match[1]), int(match[2])
         if not 0 <= scale <= precision <= 38:
             raise Unsupported(f"the type {spark} has a negative or too large scale")
@@ -232,12 +217,12 @@ def _fields(struct: dict[str, Any], time_zone: str) -> list[pa.Field]:
 def _field(field: dict[str, Any], time_zone: str) -> pa.Field:
     metadata = field.get("metadata") or {}
     # Unlike an expression, a schema has a column's collation only in its metadata.
-    collations = metadata.get("__COLLATIONS", {})
+    collations = metadata.get(COLLATIONS_KEY, {})
     if not all(str(name).endswith(_PLAIN_COLLATION) for name in collations.values()):
         raise Unsupported(f"column {field['name']} has a collation, which the engine does not compare by")
     if _VARIANT in metadata:
         raise Unsupported(f"column {field['name']} is a variant that Spark takes apart while it reads")
-    own_metadata = {_RAW_TYPE: metadata[_RAW_TYPE]} if _RAW_TYPE in metadata else None
+    own_metadata = {RAW_TYPE_KEY: metadata[RAW_TYPE_KEY]} if RAW_TYPE_KEY in metadata else None
     return _part(field["name"], field["type"], field["nullable"], time_zone).with_metadata(own_metadata)
 
 
