@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import BatchTooLarge
-from kquery_spark.types.sizes import MAX_STRING_BYTES, is_too_large
+from kquery_spark.types.sizes import MAX_STRING_BYTES, has_offsets, is_too_large
 from kquery_spark.types.vector import Flags, Int64s, Vector, decode, fill, from_arrow, to_spark, widen
 
 Result = TypeVar("Result")
 
 _MAX_COALESCED_BYTES = 64 << 20
+_MAX_BUFFERED_BYTES = MAX_STRING_BYTES // 4 * 3
 _MAX_DECODED_RATIO = (
     2  # dictionary columns are not decoded if they would become larger than this many times the pieces
 )
@@ -81,6 +82,14 @@ class Batch:
     def empty(cls, schema: pa.Schema) -> Batch:
         """No rows."""
         return cls(schema, tuple(pa.array([], f.type) for f in schema), 0)
+
+
+def max_buffered_bytes(schema: pa.Schema, memory_bytes: int) -> int:
+    """Return the bytes of rows that may be buffered before they are concatenated, at most ``memory_bytes``.
+
+    The strings of a column must then fit into one array, together with those of the batch that exceeds the limit.
+    """
+    return min(memory_bytes, _MAX_BUFFERED_BYTES) if any(map(has_offsets, schema.types)) else memory_bytes
 
 
 def concat(schema: pa.Schema, batches: Sequence[Batch]) -> Batch:

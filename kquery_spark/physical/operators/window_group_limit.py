@@ -15,7 +15,7 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.physical.spill import MAX_LEVEL, HashPartitions, SpillDirectory, hashed_bytes
 from kquery_spark.physical.windows import GroupLimit, window_keys
-from kquery_spark.types.batch import Batch, concat, drain, trim_dictionaries
+from kquery_spark.types.batch import Batch, concat, drain, max_buffered_bytes, trim_dictionaries
 
 _MIN_NEW_ROWS = 262_144
 _NEW_ROWS_PER_PRUNED_ROW = 2
@@ -52,7 +52,7 @@ class WindowGroupLimitExec(UnaryExec):
         """
         held: list[Batch] = []  # after pruning, only the batch that remained
         rows = remaining = nbytes = remaining_bytes = 0
-        limit = task.config.memory_bytes
+        limit = max_buffered_bytes(self.schema, task.config.memory_bytes)
         for batch in source:
             held.append(batch)
             rows += batch.num_rows
