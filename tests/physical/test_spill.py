@@ -329,6 +329,16 @@ def test_the_first_rows_of_groups_stay_within_the_budget(keys: list[str], is_par
     assert_same_by(actual, want, ["s"])
 
 
+def test_rows_that_all_tie_for_the_first_rank_stay_within_the_budget() -> None:
+    """Without a partition, rows that do not fit into memory pass on unpruned. A Filter above the Window drops them."""
+    config = EngineConfig(memory_bytes=200_000, batch_rows=100)
+    rows = WIDE.append_column("one", pa.array([1] * 6000))
+    plan = WindowGroupLimitExec(read(rows), (), (SortKey(Column("one", t.LONG)),), GroupLimit("rank", 1))
+    batches, most = held_bytes(plan, rows, config)
+    assert most < 1.2 * config.memory_bytes
+    assert pa.Table.from_batches([b.to_arrow() for b in batches]).equals(rows)
+
+
 @pytest.mark.parametrize("name", ["sort", "group limit"])
 def test_a_large_dictionary_does_not_make_the_first_rows_spill(name: str) -> None:
     words = pa.DictionaryArray.from_arrays(np.arange(6000) % 700, [f"{i:0200}" for i in range(700)])

@@ -48,7 +48,8 @@ class WindowGroupLimitExec(UnaryExec):
         """Yield the rows within the limit. level: that of the hash partition on disk that ``source`` reads; 0 for all rows.
 
         If the rows that remain after pruning exceed half of the memory budget, a partial operator passes on these and all
-        further rows. Any other operator writes the rows to hash partitions on disk, and limits the partitions one by one.
+        further rows, and so does one without a partition, because the Filter above the Window compares the ranks, too. Any
+        other operator writes the rows to hash partitions on disk, and limits the partitions one by one.
         """
         held: list[Batch] = []  # after pruning, only the batch that remained
         rows = remaining = nbytes = remaining_bytes = 0
@@ -68,7 +69,8 @@ class WindowGroupLimitExec(UnaryExec):
             if exceeds_budget and not self.is_partial and self.partition:
                 yield from self._limited_partitions(chain(drain(held), source), task, level)
                 return
-            if self.is_partial and (exceeds_budget or self._is_useless(rows, remaining)):
+            # Without a partition, nothing can be divided: all rows that remain may tie for the last rank.
+            if exceeds_budget or (self.is_partial and self._is_useless(rows, remaining)):
                 yield from drain(held)
                 yield from source
                 return
