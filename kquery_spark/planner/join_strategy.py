@@ -34,6 +34,7 @@ from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.physical.operators import BuildSide
+from kquery_spark.planner.distinct import sums_by_distinct_value
 from kquery_spark.planner.file_shares import FileShares
 
 # A semi, anti or outer join builds its natural side unless that has more than this many times the other side's bytes.
@@ -108,6 +109,8 @@ class JoinStrategy:
                 return self.shared_keys(plan.child)
             case Projection():
                 return _rename_keys(plan.exprs, self.shared_keys(plan.child))
+            case Aggregate() if sums_by_distinct_value(plan):  # has two levels with an exchange between them
+                return _NONE
             case Aggregate():
                 return _rename_keys(plan.keys, self.shared_keys(plan.child))
             # A window keeps its rows in their tasks if partitions are complete there; otherwise the rows are exchanged.

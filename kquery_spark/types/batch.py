@@ -9,14 +9,19 @@ from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kquery_spark.errors import BatchTooLarge
-from kquery_spark.types.sizes import is_too_large
+from kquery_spark.types.sizes import MAX_STRING_BYTES, has_offsets, is_too_large
 from kquery_spark.types.vector import Flags, Int64s, Vector, decode, fill, from_arrow, to_spark, widen
 
 Result = TypeVar("Result")
 
 _MAX_COALESCED_BYTES = 64 << 20
+_MAX_BUFFERED_BYTES = MAX_STRING_BYTES // 4 * 3
+_MAX_DECODED_RATIO = (
+    2  # dictionary columns are not decoded if they would become larger than this many times the pieces
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,14 @@ class Batch:
         return cls(schema, tuple(pa.array([], f.type) for f in schema), 0)
 
 
+def max_buffered_bytes(schema: pa.Schema, memory_bytes: int) -> int:
+    """Return the bytes of rows that may be buffered before they are concatenated, at most ``memory_bytes``.
+
+    The strings of a column must then fit into one array, together with those of the batch that exceeds the limit.
+    """
+    return min(memory_bytes, _MAX_BUFFERED_BYTES) if any(map(has_offsets, schema.types)) else memory_bytes
+
+
 def concat(schema: pa.Schema, batches: Sequence[Batch]) -> Batch:
     """One batch of all rows; columns whose physical forms differ are cast to a common one."""
     if len(batches) == 1:
@@ -123,7 +136,7 @@ def trim_dictionaries(batch: Batch) -> Batch:
     """Drop entries that no row uses from dictionaries with more entries than the batch has rows.
 
     A selection of rows keeps the whole dictionary: 10 rows of a column with a dictionary of 20 MB take 20 MB. The columns
-    stay dictionaries, because ``concat`` decodes all arrays of a column if one of them is plain.
+    stay dictionaries, because ``concat`` may decode all arrays of a column if one of them is plain.
     """
     columns = tuple(
         decode(c).dictionary_encode() if pa.types.is_dictionary(c.type) and len(c.dictionary) > len(c) else c
@@ -204,12 +217,38 @@ def concat_arrays(dtype: pa.DataType, arrays: list[pa.Array]) -> pa.Array:
 
 
 def _of_one_form(dtype: pa.DataType, arrays: list[pa.Array]) -> list[pa.Array]:
-    """Narrow and wide decimals as wide ones, nested values as the type says, dictionaries as plain values."""
+    """Narrow and wide decimals as wide ones, nested values as the type says, dictionaries mostly as plain values.
+
+    If decoding would multiply the size of dictionary columns, their plain pieces become dictionaries instead.
+    """
     if pa.types.is_decimal(dtype):
         return [widen(a, dtype) if pa.types.is_int64(a.type) else a.cast(dtype) for a in arrays]
     if pa.types.is_nested(dtype):
         return [a if a.type == dtype else a.cast(dtype) for a in arrays]
+    if _grows_when_decoded(arrays):
+        return _with_one_dictionary(
+            [a if pa.types.is_dictionary(a.type) else a.dictionary_encode() for a in arrays]
+        )
     return [decode(a) if pa.types.is_dictionary(a.type) else a for a in arrays]
+
+
+def _grows_when_decoded(arrays: list[pa.Array]) -> bool:
+    """Return True if decoding the dictionaries of a column would take far more memory, or more than one array can have.
+
+    Memory budgets count the pieces as they are. Decoded, 24 million rows of a dictionary of 200-byte strings take 4.8 GB
+    instead of 96 MB, and exceed the offsets of one array.
+    """
+    dictionaries = [a for a in arrays if pa.types.is_dictionary(a.type)]
+    lengths = [pc.binary_length(a.dictionary) for a in dictionaries]
+    longest = (pc.max(each).as_py() or 0 for each in lengths)
+    if sum(len(a) * most for a, most in zip(dictionaries, longest, strict=True)) <= _MAX_COALESCED_BYTES:
+        return False
+    sizes = (n.take(a.indices) for a, n in zip(dictionaries, lengths, strict=True))
+    decoded: int = sum(pc.sum(each).as_py() or 0 for each in sizes)
+    plain = sum(a.nbytes for a in arrays if not pa.types.is_dictionary(a.type))
+    nbytes = plain + sum(a.nbytes for a in dictionaries)
+    is_large = decoded > max(_MAX_COALESCED_BYTES, _MAX_DECODED_RATIO * nbytes)
+    return is_large or bool(decoded + plain > MAX_STRING_BYTES)
 
 
 def _with_one_dictionary(arrays: list[pa.Array]) -> list[pa.Array]:
@@ -217,7 +256,8 @@ def _with_one_dictionary(arrays: list[pa.Array]) -> list[pa.Array]:
     first = arrays[0].dictionary
     if all(a.dictionary is first or a.dictionary.equals(first) for a in arrays[1:]):
         return arrays
-    if sum(len(a.dictionary) for a in arrays) > max(65536, sum(map(len, arrays)) // 2):
+    are_large = sum(len(a.dictionary) for a in arrays) > max(65536, sum(map(len, arrays)) // 2)
+    if are_large and not _grows_when_decoded(arrays):
         return [decode(a) for a in arrays]
     return list(pa.chunked_array(arrays).unify_dictionaries().chunks)
 

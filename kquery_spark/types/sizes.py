@@ -63,7 +63,7 @@ def reserve_gather(columns: Iterable[pa.Array], rows: Any) -> None:
     for column in columns:
         if not len(column):
             continue
-        if column.nbytes * len(rows) <= _SMALL_BYTES or not _is_variable(column.type):
+        if column.nbytes * len(rows) <= _SMALL_BYTES or not has_offsets(column.type):
             total += len(rows) * max(fixed_bytes(column.type), 1)
             continue
         sizes = row_bytes(column)
@@ -156,10 +156,11 @@ def _scalar_bytes(value: Any) -> int:
         return 0
     if pa.types.is_string(value.type) or pa.types.is_binary(value.type):
         return int(value.as_buffer().size)
-    return int(pa.repeat(value, 1).nbytes) if _is_variable(value.type) else 8
+    return int(pa.repeat(value, 1).nbytes) if has_offsets(value.type) else 8
 
 
-def _is_variable(dtype: pa.DataType) -> bool:
+def has_offsets(dtype: pa.DataType) -> bool:
+    """Return True if the values of the type have different sizes, so that an array has 32-bit offsets to them."""
     kinds = pa.types
     return bool(
         kinds.is_string(dtype) or kinds.is_binary(dtype) or kinds.is_nested(dtype) or kinds.is_map(dtype)

@@ -11,9 +11,12 @@ import kquery_spark as kq
 from kquery_spark.expr import AggregateCall, Expr
 from kquery_spark.logical import format_plan
 from kquery_spark.optimizer import optimize
+from kquery_spark.physical import spill
+from kquery_spark.physical.aggregates import aggregation
 from kquery_spark.planner import plan_query
 from kquery_spark.planner.lowering import aggregate as aggregate_lowering
 from kquery_spark.types import names as t
+from kquery_spark.types.batch import Batch, concat
 from tests.physical.harness import (
     CONFIGS,
     PiecesSource,
@@ -83,6 +86,48 @@ def test_distinct_beside_other_aggregates(
     by = f" GROUP BY {', '.join(keys)}" if keys else ""
     sql = f"SELECT {', '.join([*keys, *strings])} FROM {name}{by}"
     assert_like_spark(spark, sql, aggregate(child, keys, *calls))
+
+
+@pytest.mark.parametrize("keys", [[], ["g"], ["f", "b"]])
+@pytest.mark.parametrize("table", [MIXED, EMPTY])
+def test_large_groups_in_one_task_have_two_levels(
+    table: pa.Table, keys: list[str], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They can spill; a single operator would put all rows of a group into one batch."""
+    monkeypatch.setattr(aggregate_lowering, "_MAX_DISTINCT_GROUP_BYTES", -1)
+    child = scan(table)
+    plan = aggregate(
+        child,
+        keys,
+        AggregateCall.of("count", c(child, "i"), distinct=True),
+        AggregateCall.of("avg", c(child, "d")),
+        AggregateCall.of("count", c(child, "s"), distinct=True),
+    )
+    text = format_plan(plan_query(optimize(plan), CONFIGS[0]))
+    assert "AggregateExec: merge" in text and "AggregateExec: single" not in text
+    view = "mixed" if table is MIXED else "empty"
+    by = f" GROUP BY {', '.join(keys)}" if keys else ""
+    sql = f"SELECT {', '.join([*keys, 'count(DISTINCT i)', 'avg(d)', 'count(DISTINCT s)'])} FROM {view}{by}"
+    assert_like_spark(spark, sql, plan)
+
+
+def test_large_groups_in_one_task_spill(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aggregate_lowering, "_MAX_DISTINCT_GROUP_BYTES", 0)
+    values = pa.table({"v": range(50_000)})
+    child = scan(values, rows_each=1000)
+    plan = aggregate(child, [], AggregateCall.of("count", c(child, "v"), distinct=True))
+    config = replace(CONFIGS[0], memory_bytes=200_000)
+    largest = 0
+
+    def measured(schema: pa.Schema, batches: list[Batch]) -> Batch:
+        nonlocal largest
+        largest = max(largest, sum(batch.nbytes for batch in batches))
+        return concat(schema, batches)
+
+    for module in (aggregation, spill):
+        monkeypatch.setattr(module, "concat", measured)
+    assert rows_of(run(plan, config)) == [(50_000,)]
+    assert 0 < largest < 300_000
 
 
 def test_distinct_values_meet_before_they_are_counted() -> None:

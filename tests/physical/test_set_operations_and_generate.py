@@ -19,8 +19,21 @@ from kquery_spark.logical import (
     Window,
 )
 from kquery_spark.optimizer import optimize
+from kquery_spark.physical import pairs
+from kquery_spark.physical.operators import GenerateExec, TaskContext
 from kquery_spark.types import names as t
-from tests.physical.harness import assert_like_spark, c, call, lit, named, register, scan
+from tests.physical.harness import (
+    assert_like_spark,
+    batches_of,
+    c,
+    call,
+    execute,
+    lit,
+    named,
+    read,
+    register,
+    scan,
+)
 from tests.physical.test_window import ROWS, WHOLE_PARTITION, WindowCall
 
 if TYPE_CHECKING:
@@ -100,6 +113,55 @@ def test_stack(spark: SparkSession) -> None:
     assert_like_spark(
         spark, "SELECT f, u, v FROM setl LATERAL VIEW stack(3, a, b, 7, 't', a) g AS u, v", plan
     )
+
+
+GENERATORS = {
+    Generator.EXPLODE: ("n", ["v"]),
+    Generator.POSEXPLODE: ("m", ["pos", "k", "v"]),
+    Generator.INLINE: ("st", ["p"]),
+    Generator.STACK: ("id", ["v"]),
+    Generator.REPLICATE: ("id", []),
+}
+
+
+@pytest.mark.parametrize("outer", [False, True])
+@pytest.mark.parametrize("generator", list(GENERATORS))
+def test_rows_are_generated_in_batches_of_limited_size(
+    generator: Generator, outer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten input rows generate 0 to 9 rows each, at most 12 in a batch. A row is only divided if it is replicated."""
+    counts, limit = range(10), 12
+    table = pa.table(
+        {
+            "id": pa.array(counts, pa.int64()),
+            "n": pa.array([list(range(i)) for i in counts], pa.list_(pa.int64())),
+            "m": pa.array([[(j, j) for j in range(i)] for i in counts], pa.map_(pa.int64(), pa.int64())),
+            "st": pa.array(
+                [[{"p": j} for j in range(i)] for i in counts], pa.list_(pa.struct([("p", pa.int64())]))
+            ),
+        }
+    )
+    child = scan(table)
+    argument, names = GENERATORS[generator]
+    args = (c(child, argument),) * (5 if generator is Generator.STACK else 1)
+    logical = Generate(child, generator, args, tuple(names), outer, ("id",))
+    plan = GenerateExec(read(table), generator, args, outer, ("id",), logical.schema)
+    want, _ = execute(plan, {"t": table}, rows=10)
+    monkeypatch.setattr(pairs, "MAX_PAIRS", limit)
+    task = TaskContext(inputs={"t": lambda: iter(batches_of(table))})
+    batches = list(plan.run(task))
+    assert pa.Table.from_batches([b.to_arrow() for b in batches], schema=plan.schema).equals(want)
+    assert len(batches) > 3 and max(b.num_rows for b in batches) <= limit + outer
+
+
+def test_copies_of_one_row_are_output_in_batches_of_limited_size() -> None:
+    table = pa.table({"id": pa.array([5_000_000], pa.int64()), "s": ["x"]})
+    child = scan(table)
+    args = (c(child, "id"),)
+    plan = GenerateExec(read(table), Generator.REPLICATE, args, False, ("s",), pa.schema([table.field("s")]))
+    batches = plan.run(TaskContext(inputs={"t": lambda: iter(batches_of(table))}))
+    sizes = [batch.num_rows for batch in batches]
+    assert sum(sizes) == 5_000_000 and max(sizes) <= pairs.MAX_PAIRS
 
 
 SETS = {

@@ -32,6 +32,7 @@ from kquery_spark.physical.operators import (
     WindowGroupLimitExec,
 )
 from kquery_spark.physical.windows import GroupLimit
+from kquery_spark.types import batch as batch_module
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from tests.physical.harness import assert_same_by, batches_of, execute, open_files, read, scan
@@ -97,6 +98,32 @@ def test_spilling_gives_the_same_rows(name: str) -> None:
     metrics = task.metrics_of(plan)
     assert metrics.extra["spilled_bytes"] > 0 and metrics.extra["spill_files"] > 1
     assert metrics.rows == want.num_rows
+
+
+def self_join(table: pa.Table) -> JoinExec:
+    """A join of a table with itself by its column k."""
+    child = read(table)
+    keys = (JoinKey(K, K),)
+    schema = pa.schema([*child.schema, *child.schema])
+    return JoinExec(child, child, JoinKind.INNER, keys, None, BuildSide.RIGHT, schema)
+
+
+@pytest.mark.parametrize("name", [*plans(), "join"])
+def test_strings_spill_before_they_exceed_one_array(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if the budget allows more: a batch with more than 2 GiB of strings in a column does not exist."""
+    monkeypatch.setattr(batch_module, "_MAX_BUFFERED_BYTES", TINY.memory_bytes)
+    plan = plans()[name] if name in plans() else self_join(T)
+    _, task = execute(plan, {"t": T}, ROOMY, rows=700)
+    assert task.metrics_of(plan).extra["spilled_bytes"] > 0
+
+
+@pytest.mark.parametrize("name", ["sort", "join"])
+def test_rows_without_strings_use_the_whole_budget(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_module, "_MAX_BUFFERED_BYTES", TINY.memory_bytes)
+    numbers = T.select(["k", "f", "i"])
+    plan = SortExec(read(numbers), (SortKey(ROW),)) if name == "sort" else self_join(numbers)
+    _, task = execute(plan, {"t": numbers}, ROOMY, rows=700)
+    assert "spilled_bytes" not in task.metrics_of(plan).extra
 
 
 @pytest.mark.parametrize("build", list(BuildSide))
@@ -300,6 +327,16 @@ def test_the_first_rows_of_groups_stay_within_the_budget(keys: list[str], is_par
     if is_partial:
         actual, _ = execute(replace(plan, is_partial=False), {"t": actual}, rows=100)
     assert_same_by(actual, want, ["s"])
+
+
+def test_rows_that_all_tie_for_the_first_rank_stay_within_the_budget() -> None:
+    """Without a partition, rows that do not fit into memory pass on unpruned. A Filter above the Window drops them."""
+    config = EngineConfig(memory_bytes=200_000, batch_rows=100)
+    rows = WIDE.append_column("one", pa.array([1] * 6000))
+    plan = WindowGroupLimitExec(read(rows), (), (SortKey(Column("one", t.LONG)),), GroupLimit("rank", 1))
+    batches, most = held_bytes(plan, rows, config)
+    assert most < 1.2 * config.memory_bytes
+    assert pa.Table.from_batches([b.to_arrow() for b in batches]).equals(rows)
 
 
 @pytest.mark.parametrize("name", ["sort", "group limit"])

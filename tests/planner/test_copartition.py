@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import ExecutionError
 from kquery_spark.expr import AggregateCall, Call, Literal, Named
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan
 from kquery_spark.logical.join import JoinKey
@@ -21,6 +25,10 @@ from kquery_spark.planner.key_classes import key_classes
 from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.sources.parquet.source import parquet_source
 from kquery_spark.stages import build_stages
+from tests.conftest import settings, uncompiled
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 RANGED = EngineConfig(small_bytes=0, split_bytes=40_000)
 HASHED = replace(RANGED, broadcast_bytes=0)
@@ -207,3 +215,39 @@ def test_what_met_by_range_is_not_taken_to_be_hashed(tables: dict[str, Scan], fe
     text = stage_text(plan, HASHED)
     assert "range(#f_key)" in text and text.count("-> hash(") == 2
     assert rows(plan, HASHED) == rows(plan, ONE_TASK)
+
+
+@pytest.mark.parametrize("ansi", [False, True])
+def test_decimals_are_summed_by_distinct_value_if_tasks_share_the_groups(
+    ansi: bool, spark: SparkSession, tmp_path: Path
+):
+    """The sums of the values 1 and 2 of group 3 overflow, but their total does not. A join relies on the same groups."""
+    sizes = [Decimal(6 * 10**37 if key == 3 else 1) for key in range(200) for _ in range(4)]
+    table = pa.table(
+        {
+            "k": np.repeat(np.arange(200), 4),
+            "v": [1, 1, 2, 2] * 200,
+            "d": pa.array([s if i % 4 < 2 else -s for i, s in enumerate(sizes)], pa.decimal128(38, 0)),
+        }
+    )
+    file = str(tmp_path / "t.parquet")
+    pq.write_table(table, file, row_group_size=40)
+    spark.read.parquet(file).createOrReplaceTempView("shared_groups")
+    grouped = "SELECT k, sum(d) AS s, count(DISTINCT v) AS n FROM shared_groups GROUP BY k"
+    joined = f"SELECT a.k, s, n, v FROM ({grouped}) AS a JOIN shared_groups AS b ON a.k = b.k"
+    config = EngineConfig(small_bytes=0, split_bytes=1_000, broadcast_bytes=0)
+    context = kq.ExecutionContext(config=config, ansi=ansi)
+    context.register_parquet("shared_groups", file)
+    for sql in (grouped, joined):
+        with settings(spark, {"spark.sql.ansi.enabled": str(ansi).lower()}), uncompiled(spark):
+            if ansi:
+                with pytest.raises(Exception, match="ARITHMETIC_OVERFLOW"):
+                    spark.sql(sql).toArrow()
+                with pytest.raises(ExecutionError, match="ARITHMETIC_OVERFLOW"):
+                    context.sql(sql).to_arrow()
+                continue
+            want = spark.sql(sql).toArrow()
+        order = [(name, "ascending") for name in want.column_names]
+        actual = context.sql(sql).to_arrow()
+        assert actual.sort_by(order).to_pylist() == want.sort_by(order).to_pylist()
+        assert None in actual["s"].to_pylist()

@@ -15,6 +15,8 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.physical import pairs
+from kquery_spark.physical.windows import aggregates, sliding
 from kquery_spark.run_control import LimitReached, RunCancelled, RunControl
 from tests.support.memory import MEGABYTES, peak_memory
 
@@ -115,6 +117,28 @@ def test_a_cancelled_run_stops_and_leaves_no_thread():
         control.controlled(frame.to_arrow)()
     timer.join()
     assert set(threading.enumerate()) <= threads
+
+
+@pytest.mark.parametrize("call", ["percentile(i, 0.5)", "max_by(text, i)"])
+def test_a_cancelled_run_stops_while_window_frames_are_computed(call: str, monkeypatch: pytest.MonkeyPatch):
+    """The frames are expanded in slices, or merged in steps. The run is cancelled in the second one."""
+    control, steps = RunControl(), 0
+
+    def step(*args: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        if steps == 2:
+            control.cancel("by the test")
+        return original(*args)
+
+    monkeypatch.setattr(pairs, "MAX_PAIRS", 10_000)
+    module, name = (aggregates, "Groups") if call.startswith("percentile") else (sliding, "merge_pairs")
+    original = getattr(module, name)
+    monkeypatch.setattr(module, name, step)
+    frame = context().sql(f"SELECT {call} OVER (ORDER BY i ROWS 100 PRECEDING) AS c FROM t")
+    with pytest.raises(RunCancelled, match="by the test"):
+        control.controlled(frame.to_arrow)()
+    assert steps <= 3
 
 
 def test_one_failing_task_stops_the_others():

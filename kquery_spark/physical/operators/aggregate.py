@@ -18,7 +18,7 @@ from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter, 
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.physical.spill import batches_by_hash_partition
-from kquery_spark.types.batch import Batch, coalesced, run_in_parts
+from kquery_spark.types.batch import Batch, coalesced, max_buffered_bytes, run_in_parts
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ class AggregateExec(UnaryExec):
     def _output(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         groups_each_batch = bool(self.keys) and not self._needs_rows
         if groups_each_batch and self.phase is Phase.PARTIAL:
-            yield from run.partial_states(source, task.config.memory_bytes)
+            limit = max_buffered_bytes(self.state_schema, task.config.memory_bytes)
+            yield from run.partial_states(source, limit)
             return
         if groups_each_batch and self.phase is Phase.SINGLE and self.in_order:
             for states in run.states_of_sorted_rows(coalesced(source, task.config.batch_rows // 2)):
@@ -116,7 +117,8 @@ class AggregateExec(UnaryExec):
 
     def _merged_states(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         """Yield one state row per group; in several batches with different groups if the memory budget is exceeded."""
-        limit, metrics = task.config.memory_bytes, task.metrics_of(self)
+        buffered = self.child.schema if self._needs_rows else self.state_schema
+        limit, metrics = max_buffered_bytes(buffered, task.config.memory_bytes), task.metrics_of(self)
         if self._needs_rows:
             program = Program([k.expr for k in self.keys], self.child.schema)
             keys = program.run if self.keys else None

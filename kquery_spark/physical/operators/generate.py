@@ -15,6 +15,7 @@ from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.logical.generate import Generator
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
+from kquery_spark.physical.pairs import max_pairs, pair_slices
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, concat_arrays, run_in_parts
 from kquery_spark.types.sizes import reserve_gather, reserve_rows
@@ -42,19 +43,61 @@ class GenerateExec(UnaryExec):
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         program = Program(self.args, self.child.schema)
+        fields = [self.child.schema.field(name) for name in self.required]
+        fields += [pa.field(f"argument {i}", e.dtype) for i, e in enumerate(self.args)]
+        schema = pa.schema(fields)
         places = [self.child.schema.get_field_index(name) for name in self.required]
 
-        def generate(batch: Batch) -> Batch:
-            args = [v.filled(batch.num_rows) for v in program.run(batch)]
-            owners, generated = self._generated(args, batch.num_rows)
-            index = pa.array(owners)
-            reserve_gather([batch.columns[i] for i in places], owners)
-            columns = [batch.columns[i].take(index) for i in places]
-            return Batch(self.output, (*columns, *generated), len(owners))
+        def evaluate(batch: Batch) -> Batch:
+            args = (v.filled(batch.num_rows).data for v in program.run(batch))
+            return Batch(schema, (*(batch.columns[i] for i in places), *args), batch.num_rows)
 
         for batch in self.child.run(task):
-            for _, rows in run_in_parts(generate, batch, repeatable=program.is_deterministic):
+            for _, evaluated in run_in_parts(evaluate, batch, repeatable=program.is_deterministic):
+                yield from self._rows(evaluated)
+
+    def _rows(self, evaluated: Batch) -> Iterator[Batch]:
+        """Yield the generated rows in batches of at most ``max_pairs`` rows, or of a single input row that has more.
+
+        evaluated: the required columns, and then the arguments.
+        """
+        counts, limit = self._counts(evaluated), max_pairs()
+        for start, stop in pair_slices(counts, limit):
+            part, count = evaluated.slice(start, stop - start), int(counts[start:stop].sum())
+            if self.generator is Generator.REPLICATE and count > limit:  # a single row
+                for first in range(0, count, limit):
+                    copies = np.zeros(min(limit, count - first), np.int64)
+                    yield self._with_required(part, copies, [])
+                continue
+            for _, rows in run_in_parts(self._generate, part, repeatable=True):
                 yield rows
+
+    def _counts(self, evaluated: Batch) -> Int64s:
+        """Return the number of rows that each input row generates, without those that ``outer`` adds."""
+        n = evaluated.num_rows
+        if self.generator is Generator.STACK:
+            return np.full(n, self._stack_depth, np.int64)
+        data = evaluated.columns[len(self.required)]
+        if self.generator is not Generator.REPLICATE:
+            return _lengths(data)
+        counts: Int64s = np.maximum(data.fill_null(0).to_numpy(zero_copy_only=False), 0)
+        return counts
+
+    def _generate(self, evaluated: Batch) -> Batch:
+        args = [evaluated.vector(i) for i in range(len(self.required), len(evaluated.columns))]
+        owners, generated = self._generated(args, evaluated.num_rows)
+        return self._with_required(evaluated, owners, generated)
+
+    def _with_required(self, evaluated: Batch, owners: Int64s, generated: list[pa.Array]) -> Batch:
+        required = evaluated.columns[: len(self.required)]
+        reserve_gather(required, owners)
+        index = pa.array(owners)
+        return Batch(self.output, (*(c.take(index) for c in required), *generated), len(owners))
+
+    @property
+    def _stack_depth(self) -> int:
+        """The number of rows that STACK generates from a row."""
+        return -(-len(self.args) // (len(self.output) - len(self.required)))
 
     def _generated(self, args: list[Vector], n: int) -> tuple[Int64s, list[pa.Array]]:
         """Return the input row of each generated row (its owner), and the generated columns.
@@ -96,7 +139,7 @@ class GenerateExec(UnaryExec):
         vectors a and c; ``order`` takes the first value of a, the first of c, the second of a, and so on.
         """
         width = len(self.output) - len(self.required)
-        depth = -(-len(args) // width)
+        depth = self._stack_depth
         owners = np.repeat(np.arange(n, dtype=np.int64), depth)
         order = pa.array(np.tile(np.arange(depth, dtype=np.int64), n) * n + owners)
         columns = []
@@ -124,17 +167,26 @@ def _entries(data: pa.Array, inline: bool) -> tuple[Int64s, list[pa.Array]]:
 
     These are the elements of an array (``inline``: the fields of its structs), or the keys and values of a map.
     """
+    lengths = _lengths(data)
     if pa.types.is_map(data.type):
         # The offsets refer to ``keys`` and ``items``, which pyarrow does not slice together with the map.
         offsets = data.offsets.to_numpy().astype(np.int64)
-        lengths = np.diff(offsets)
-        if data.null_count:
-            lengths = np.where(pc.is_valid(data).to_numpy(zero_copy_only=False), lengths, 0)
         within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         index = pa.array(np.repeat(offsets[:-1], lengths) + within)
         return lengths, [data.keys.take(index), data.items.take(index)]
-    lengths = pc.list_value_length(data).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     values = data.flatten()
     if inline:
         return lengths, list(values.flatten())
     return lengths, [values]
+
+
+def _lengths(data: pa.Array) -> Int64s:
+    """Return the number of entries of each array or map; 0 for NULL."""
+    lengths: Int64s
+    if pa.types.is_map(data.type):
+        lengths = np.diff(data.offsets.to_numpy().astype(np.int64))
+        if data.null_count:
+            lengths = np.where(pc.is_valid(data).to_numpy(zero_copy_only=False), lengths, 0)
+    else:
+        lengths = pc.list_value_length(data).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return lengths

@@ -34,7 +34,7 @@ from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.physical.pairs import MAX_PAIRS
 from kquery_spark.physical.spill import MAX_LEVEL, SpillDirectory, SpillFile, hashed_bytes
 from kquery_spark.physical.worker_cache import NotShared
-from kquery_spark.types.batch import Batch, coalesced, concat
+from kquery_spark.types.batch import Batch, coalesced, concat, max_buffered_bytes
 
 #: By build side, the kinds of joins that output no build row on its own, only together with a probe row or not at all.
 _EMITS_PROBE_ROWS_ONLY = {
@@ -173,7 +173,7 @@ class JoinExec(BinaryExec):
         """
         buffered: list[Batch] = []
         size = 0
-        limit = task.config.memory_bytes
+        limit = max_buffered_bytes(plan.schema, task.config.memory_bytes)
         side: SpilledSide | SpilledChunks | None = None
         for batch in plan.run(task):
             buffered.append(batch)
@@ -212,11 +212,12 @@ class JoinExec(BinaryExec):
             for batch in probe_rows:
                 probe.add(batch)
             total = sum(file.rows for file in built.files)
+            limit = max_buffered_bytes(built.schema, task.config.memory_bytes)
             for build_file, probe_file in zip(built.files, probe.files, strict=True):
                 if not (build_file.rows or probe_file.rows):
                     continue
                 held = hashed_bytes(build_file.nbytes, build_file.rows)
-                if held > task.config.memory_bytes and build_file.rows < total and built.level < MAX_LEVEL:
+                if held > limit and build_file.rows < total and built.level < MAX_LEVEL:
                     yield from self._divide_again(built, build_file, probe_file, schema, task)
                     continue
                 side = self._table_within_budget(built.schema, list(build_file.read()), task)

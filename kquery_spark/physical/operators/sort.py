@@ -16,7 +16,7 @@ from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, Unar
 from kquery_spark.physical.sorting.external_sort import sort_batch, sorted_batches
 from kquery_spark.physical.spill import SpillDirectory
 from kquery_spark.types import names as t
-from kquery_spark.types.batch import Batch, concat, drain, trim_dictionaries
+from kquery_spark.types.batch import Batch, concat, drain, max_buffered_bytes, trim_dictionaries
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class SortExec(UnaryExec):
         best: list[Batch] = []
         size = nbytes = 0
         has_learned = first_rows is None
-        max_bytes = task.config.memory_bytes // 2
+        max_bytes = max_buffered_bytes(self.schema, task.config.memory_bytes) // 2
         source = self.child.run(task)
         for batch in source:
             best.append(self._top(batch, first_rows) if batch.num_rows > 4 * self.limit else batch)

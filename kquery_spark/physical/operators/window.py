@@ -27,7 +27,7 @@ from kquery_spark.physical.windows import (
     streamable,
     window_keys,
 )
-from kquery_spark.types.batch import Batch, concat, cut, drain, pick
+from kquery_spark.types.batch import Batch, concat, cut, drain, max_buffered_bytes, pick
 
 _ARRANGED_ROW_BYTES = 32  # memory of the position, the partition, the peers and the result of a row
 
@@ -64,12 +64,13 @@ class WindowExec(UnaryExec):
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         buffered: list[Batch] = []
         size = rows = 0
+        limit = max_buffered_bytes(self.child.schema, task.config.memory_bytes)
         source = self.child.run(task)
         for batch in source:
             buffered.append(batch)
             size += batch.nbytes
             rows += batch.num_rows
-            if _working_bytes(size, rows) > task.config.memory_bytes and self.child.schema.names:
+            if _working_bytes(size, rows) > limit and self.child.schema.names:
                 break
         else:
             combined = concat(self.child.schema, buffered)
@@ -121,7 +122,7 @@ class WindowExec(UnaryExec):
     def _max_partition_bytes(self, config: EngineConfig) -> float:
         """Return the size above which a partition is computed in pieces on disk; infinite if a call does not allow this."""
         can_stream = all(isinstance(c.expr, WindowCall) and streamable(c.expr) for c in self.calls)
-        return _min_streamed_bytes(config) if can_stream else math.inf
+        return max_buffered_bytes(self.child.schema, _min_streamed_bytes(config)) if can_stream else math.inf
 
     def _streamed_partition(
         self, batches: Iterator[Batch], row_bytes: int, spill: SpillDirectory, config: EngineConfig

@@ -15,7 +15,7 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.physical.spill import MAX_LEVEL, HashPartitions, SpillDirectory, hashed_bytes
 from kquery_spark.physical.windows import GroupLimit, window_keys
-from kquery_spark.types.batch import Batch, concat, drain, trim_dictionaries
+from kquery_spark.types.batch import Batch, concat, drain, max_buffered_bytes, trim_dictionaries
 
 _MIN_NEW_ROWS = 262_144
 _NEW_ROWS_PER_PRUNED_ROW = 2
@@ -48,11 +48,12 @@ class WindowGroupLimitExec(UnaryExec):
         """Yield the rows within the limit. level: that of the hash partition on disk that ``source`` reads; 0 for all rows.
 
         If the rows that remain after pruning exceed half of the memory budget, a partial operator passes on these and all
-        further rows. Any other operator writes the rows to hash partitions on disk, and limits the partitions one by one.
+        further rows, and so does one without a partition, because the Filter above the Window compares the ranks, too. Any
+        other operator writes the rows to hash partitions on disk, and limits the partitions one by one.
         """
         held: list[Batch] = []  # after pruning, only the batch that remained
         rows = remaining = nbytes = remaining_bytes = 0
-        limit = task.config.memory_bytes
+        limit = max_buffered_bytes(self.schema, task.config.memory_bytes)
         for batch in source:
             held.append(batch)
             rows += batch.num_rows
@@ -68,7 +69,8 @@ class WindowGroupLimitExec(UnaryExec):
             if exceeds_budget and not self.is_partial and self.partition:
                 yield from self._limited_partitions(chain(drain(held), source), task, level)
                 return
-            if self.is_partial and (exceeds_budget or self._is_useless(rows, remaining)):
+            # Without a partition, nothing can be divided: all rows that remain may tie for the last rank.
+            if exceeds_budget or (self.is_partial and self._is_useless(rows, remaining)):
                 yield from drain(held)
                 yield from source
                 return

@@ -13,7 +13,7 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.sorting.row_order import sorted_rows
 from kquery_spark.physical.sorting.sort_keys import key_steps
 from kquery_spark.physical.spill import SpillDirectory, SpillFile
-from kquery_spark.types.batch import Batch, concat
+from kquery_spark.types.batch import Batch, concat, max_buffered_bytes
 from kquery_spark.types.vector import Int64s
 
 _SORTED_ROW_BYTES = 16
@@ -63,10 +63,11 @@ def sorted_batches(
     buffered: list[Batch] = []
     size = 0
     runs: list[SpillFile] = []
+    limit = max_buffered_bytes(schema, config.memory_bytes)
     for batch in source:
         buffered.append(batch)
         size += batch.nbytes + _SORTED_ROW_BYTES * (1 + len(keys)) * batch.num_rows
-        if size > config.memory_bytes and batch.columns:
+        if size > limit and batch.columns:
             run = spill.file(schema, share_store_with=runs[0] if runs else None)
             runs.append(_write_run(buffered, keys, config, run))
             size = 0

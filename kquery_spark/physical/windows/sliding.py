@@ -21,6 +21,7 @@ from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import Accumulator
 from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.physical.pairs import PAIR_BYTES, max_pairs, pair_slices
+from kquery_spark.run_control import check_run
 from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Int64s, Vector
@@ -144,6 +145,7 @@ def merge_ranges(
     result = [_take(v, none) for v in nothing]
     block, size = states, 1
     while size <= longest:
+        check_run()
         rows = np.flatnonzero(lengths & size)
         if len(rows):
             pair = [_take(v, rows) for v in result], [_take(v, block_starts[rows]) for v in block]
@@ -192,6 +194,7 @@ def frame_pairs(low: Int64s, high: Int64s) -> Iterator[tuple[int, int, Int64s, I
     """
     lengths = high - low
     for start, stop in pair_slices(lengths, max_pairs()):
+        check_run()
         size = lengths[start:stop]
         reserve_rows(int(size.sum()), PAIR_BYTES)
         owner = np.repeat(np.arange(stop - start, dtype=np.int64), size)

@@ -20,6 +20,7 @@ from kquery_spark.physical.operators import (
     ExchangeExec,
     Partitioning,
     Phase,
+    PhysicalPlan,
 )
 from kquery_spark.planner.distinct import TwoLevels, sums_by_distinct_value, two_levels
 from kquery_spark.planner.distribution import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from kquery_spark.planner.planner import Planner
 
 _MAX_SINGLE_TASK_GROUPS = 200_000  # fewer groups than this are merged by one task
+_MAX_DISTINCT_GROUP_BYTES = 256 << 20  # DISTINCT in place puts all rows of a group into one batch
 _STATE_BYTES = 64  # the assumed size of the state of one group
 
 
@@ -95,15 +97,32 @@ def _lower_once(planner: Planner, plan: Aggregate) -> DistributedPlan:
     child = planner.lower(plan.child)
     # All rows of a group are read by one task from its share of the files: no states have to be exchanged.
     if child.distribution is Distribution.SHARED and planner.joins.shared_keys(plan):
+        if split := _levels_of_large_groups(planner, plan, child):
+            return child.with_plan(split)
         return DistributedPlan(
             AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE), Distribution.SHARED
         )
     if child.is_partitioned_by(tuple(k.expr for k in plan.keys)) and not sums_by_distinct_value(plan):
+        if split := _levels_of_large_groups(planner, plan, child):
+            return child.with_renamed_keys(split, {k.expr: k.column for k in plan.keys}.get)
         return _aggregate_in_place(child, plan)
     if any(call.is_distinct for call in plan.calls):
         return _lower_distinct(planner, plan, child)
     partial = AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.PARTIAL)
     return _merge_partial_states(planner, plan, DistributedPlan(partial, child.distribution))
+
+
+def _levels_of_large_groups(planner: Planner, plan: Aggregate, child: DistributedPlan) -> PhysicalPlan | None:
+    """Return both levels of DISTINCT calls without an exchange, if groups are large; otherwise None.
+
+    A single operator is faster for small groups, but it cannot spill a part of a group.
+    """
+    if not any(call.is_distinct for call in plan.calls):
+        return None
+    if planner.nbytes(plan.child) <= _MAX_DISTINCT_GROUP_BYTES * max(1.0, planner.estimator.groups(plan)):
+        return None
+    levels = two_levels(plan, child.plan)
+    return None if levels is None else levels.last(levels.second(levels.first))
 
 
 def _aggregate_in_place(child: DistributedPlan, plan: Aggregate) -> DistributedPlan:
