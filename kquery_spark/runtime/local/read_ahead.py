@@ -20,6 +20,7 @@ from __future__ import annotations
 import concurrent.futures.thread  # noqa: F401  registers its own hook first
 import threading
 from collections import deque
+from threading import _register_atexit  # type: ignore[attr-defined]
 
 from kquery_spark.errors import ExecutionError
 from kquery_spark.runtime.local.stop import Stop
@@ -34,7 +35,7 @@ _FIRST_BATCH_BYTES = 1 << 20  # the assumed size of the next batch while there w
 
 _exiting = threading.Event()
 # Python calls these hooks in reverse order: this one before the one of ``concurrent.futures``, which joins the threads.
-threading._register_atexit(_exiting.set)  # type: ignore[attr-defined]
+_register_atexit(_exiting.set)
 
 
 class ReadAheadBudget:
