@@ -57,6 +57,7 @@ def trips(spark: SparkSession, path: str) -> DataFrame:
         return read_table(spark, TableSpec("tripdata", path, format_))
     # Spark matches a given schema to CSV columns by position, so a file with another column order must be rejected
     headers = {file: header for file in files_below(spark, path) if (header := header_of(spark, file))}
+    # If all files are empty, report the first column as missing.
     for file, header in headers.items() or [(path, [])]:
         check_header(file, header)
     return read_table(spark, TableSpec("tripdata", path, format_, COLUMNS))
@@ -69,7 +70,7 @@ def files_below(spark: SparkSession, path: str) -> list[str]:
 
 def header_of(spark: SparkSession, file: str) -> list[str]:
     """The column names in the first line of a CSV file; none if it is empty."""
-    pattern = re.sub(r"([{}\[\]*?\\])", r"\\\1", file)  # one that matches this file only
+    pattern = re.sub(r"([{}\[\]*?\\])", r"\\\1", file)  # escape the characters of globs
     return spark.read.option("header", True).csv(pattern).columns
 
 

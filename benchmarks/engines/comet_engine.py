@@ -10,7 +10,7 @@ import pyspark
 
 from benchmarks.compare import rows_of, session
 from benchmarks.engines.base import Run, Settings, Skipped
-from benchmarks.engines.spark import register
+from benchmarks.engines.spark import register, session_settings
 from benchmarks.suites.base import Query, Table
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ PACKAGES = {
 
 
 class Engine:
-    """Comet with the settings of its installation guide, and as much memory outside of the heap as the heap has."""
+    """Comet with the settings of its installation guide. Its off-heap memory is as large as the JVM's heap."""
 
     name = "comet"
 
@@ -50,9 +50,10 @@ class Engine:
 
     def run(self, query: Query) -> Run:
         """Plan and run the query, and fetch its rows as Arrow."""
-        start = time.perf_counter()
-        table = rows_of(self._spark.sql(query.sql))
-        return Run(table, time.perf_counter() - start)
+        with session_settings(self._spark, query.settings):
+            start = time.perf_counter()
+            table = rows_of(self._spark.sql(query.sql))
+            return Run(table, time.perf_counter() - start)
 
     def close(self) -> None:
         """Stop the session."""

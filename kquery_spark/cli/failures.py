@@ -157,7 +157,8 @@ def print_error(line: str) -> None:
 def run(name: str, command: Callable[[], object]) -> int:
     """Run ``command`` and return its exit code. A failure is printed as one line ``name: error: ...`` on stderr."""
     try:
-        with without_error_log():  # the line below replaces the page of JSON
+        # PySpark logs a page of JSON for each error of a query. ``print_error`` prints one line instead.
+        with without_error_log():
             command()
     except click.exceptions.Exit as stop:
         return stop.exit_code

@@ -35,8 +35,8 @@ def run_script(job: str, arguments: Sequence[str], when: When = "auto") -> None:
         raise Failure(Exit.MISSING_PATH, f"path does not exist: {job}")
     adds_settings = _SUBMIT not in os.environ and "PYSPARK_GATEWAY_PORT" not in os.environ
     if adds_settings:
-        defaults = _default_settings()
-        added = [s for s in supported_settings() if s.key not in defaults]
+        site_names = _names_in_spark_defaults()
+        added = [s for s in supported_settings() if s.key not in site_names]
         os.environ[_SUBMIT] = " ".join([*(f"--conf {s.key}={s.value}" for s in added), "pyspark-shell"])
     before = sys.argv, list(sys.path)
     sys.argv = [job, *arguments]
@@ -55,10 +55,10 @@ def run_script(job: str, arguments: Sequence[str], when: When = "auto") -> None:
             os.environ.pop(_SUBMIT, None)
 
 
-def _default_settings() -> set[str]:
-    """Return the names in ``spark-defaults.conf``, whose values a command-line setting would override.
+def _names_in_spark_defaults() -> set[str]:
+    """Return the names of the settings in ``spark-defaults.conf``. Settings on the command line would override them.
 
-    A line of this Java properties file has the name first, then a space, "=" or ":".
+    Each line of this Java properties file begins with the name, which ends before a space, "=" or ":".
     """
     home = os.environ.get("SPARK_HOME") or os.path.dirname(str(pyspark.__file__))
     directory = os.environ.get("SPARK_CONF_DIR") or os.path.join(home, "conf")

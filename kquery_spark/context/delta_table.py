@@ -83,7 +83,7 @@ def _source_of(path: str, table: Any, time_zone: str, session: SessionForFiles |
     mode = metadata.configuration.get("delta.columnMapping.mode") or UNMAPPED
     try:
         schema = arrow_schema({"fields": columns}, time_zone)
-        _check_not_padded(columns)
+        _check_no_char_columns(columns)
         if mode not in MODES:
             raise Unsupported(f"its column mapping is {mode}")
         stored = columns if mode == UNMAPPED else [stored_column(c, c, mode) for c in columns]
@@ -93,8 +93,8 @@ def _source_of(path: str, table: Any, time_zone: str, session: SessionForFiles |
     partition_fields = [schema.field(name) for name in metadata.partition_columns]
     has_instants = any(pa.types.is_timestamp(f.type) and f.type.tz for f in partition_fields)
     if has_instants and fixed_offset(time_zone) != 0:
-        # Spark reads values without an offset in its session's time zone, but deltalake in UTC. It does not show which
-        # values have an offset; see getPartitionValuesRow in Delta's TahoeFileIndex.
+        # Spark reads values without an offset in its session's time zone (getPartitionValuesRow in Delta's
+        # TahoeFileIndex), but deltalake reads them in UTC, and does not show which values have an offset.
         raise SourceError(
             f"{path} cannot be read: it is partitioned by a timestamp, which is supported only in the time zone UTC"
         )
@@ -118,7 +118,7 @@ def _source_of(path: str, table: Any, time_zone: str, session: SessionForFiles |
     return source
 
 
-def _check_not_padded(columns: Sequence[Mapping[str, Any]]) -> None:
+def _check_no_char_columns(columns: Sequence[Mapping[str, Any]]) -> None:
     """Raise Unsupported for CHAR(n) columns: Spark pads their values, and the literals that they are compared with."""
     for column in columns:
         if (raw_type := padded_type(column)) is not None:
@@ -181,7 +181,7 @@ def _deleted(path: str, table: Any, files: Sequence[DataFile]) -> tuple[DeletedP
 
 
 def _resolved(path: str) -> str:
-    """Return a local path without symbolic links, which deltalake resolves in the table's path; other paths as they are."""
+    """Resolve the symbolic links of a local path, as deltalake does; return other paths unchanged."""
     return path if local_path(path) is None else os.path.realpath(path)
 
 

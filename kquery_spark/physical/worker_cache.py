@@ -15,7 +15,10 @@ _STOP_POLL_SECONDS = 0.1
 
 
 class NotShared(Exception):
-    """Raised by a builder whose value is for one run only. Runs that wait for it then build their own, in parallel."""
+    """Raised by a ``build`` function whose value only its own run can use.
+
+    Runs that wait for this build then build their own values, at the same time.
+    """
 
 
 @dataclass
@@ -27,7 +30,10 @@ class _Entry:
 
 @dataclass
 class _Build:
-    """A build of a value that is not cached. The run that builds it holds the lock."""
+    """A build in progress. The run that builds the value holds the lock.
+
+    is_shared: False once the build has raised ``NotShared``.
+    """
 
     lock: threading.Lock
     is_shared: bool = True

@@ -82,9 +82,9 @@ class RemoteContext(ExecutionContext):
     def stream(
         self, analyzed: Analyzed, stop: Stop | None = None, budget: ReadAheadBudget | None = None
     ) -> pa.RecordBatchReader:
-        """Send a resolved query and read its rows batch by batch; the query ends when the reader is deleted.
+        """Send a resolved query and read its rows batch by batch. The query ends when the reader is deleted.
 
-        pyarrow does not close the generator of a reader that is closed.
+        Closing the reader is not enough, because pyarrow does not close the generator of a closed reader.
         ``stop`` and ``budget`` have no effect, because the service applies limits of its own.
         """
         with as_engine_errors(self._location):

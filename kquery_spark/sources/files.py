@@ -40,10 +40,10 @@ def local_path(path: str) -> str | None:
 
 
 def literal_local_path(path: str) -> str | None:
-    """Return the local path that Spark reads for a path of a user; None for a path on another filesystem.
+    """Return the local path that Spark reads for a path that a user passes; None for a path on another filesystem.
 
-    Unlike Java's URIs, which ``local_path`` decodes, such a path has no escapes, query or fragment: ``file:/a%20b#1`` is the
-    file ``/a%20b#1``. Raises SourceError for a ``file:`` path that is not absolute or names a host.
+    ``local_path`` decodes URIs that Java has encoded. A user's path has no escapes, query or fragment: ``file:/a%20b#1`` is
+    the file ``/a%20b#1``. Raises SourceError for a ``file:`` path that is not absolute or names a host.
     """
     if not path.startswith("file:"):
         return local_path(path)

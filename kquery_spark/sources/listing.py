@@ -79,15 +79,15 @@ def list_files(paths: Sequence[str]) -> ListedFiles:
 
 
 def _files_below(path: str) -> tuple[list[tuple[DataFile, str, dict[str, str | None]]], list[DataFile]]:
-    """List the data files of a path, with their paths relative to the listed root and raw partition values.
+    """List the files of a path: its data files and its summary files (see ``ListedFiles``).
 
-    The second result are the path's summary files, see ``ListedFiles``.
+    Each data file has its path relative to the listed root, and its raw partition values by column.
     """
     local = literal_local_path(path)
     listed = _list_remote(path) if local is None else _list_local(local)
     if not listed:
         is_file = local is not None and os.path.exists(local)
-        hint = "; it is a glob, as in Spark: write ? for characters like [" if is_file else ""
+        hint = "; it is a glob, as in Spark, so write ? instead of characters like [" if is_file else ""
         raise SourceError(f"no such file or directory: {path}{hint}")
     summaries = [(file, relative) for file, relative in listed if _is_summary(relative)]
     data = [

@@ -18,10 +18,10 @@ from kquery_spark.types.vector import Flags, Int64s, Vector, decode, fill, from_
 Result = TypeVar("Result")
 
 _MAX_COALESCED_BYTES = 64 << 20
+# Leaves a quarter of the bytes that one array can have for the batch that exceeds the limit.
 _MAX_BUFFERED_BYTES = MAX_STRING_BYTES // 4 * 3
-_MAX_DECODED_RATIO = (
-    2  # dictionary columns are not decoded if they would become larger than this many times the pieces
-)
+# Dictionary columns are not decoded if this would take more than this many times the bytes of the arrays.
+_MAX_DECODED_RATIO = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +85,9 @@ class Batch:
 
 
 def max_buffered_bytes(schema: pa.Schema, memory_bytes: int) -> int:
-    """Return the bytes of rows that may be buffered before they are concatenated, at most ``memory_bytes``.
+    """Return how many bytes of rows may be buffered before they are concatenated or spilled; at most ``memory_bytes``.
 
-    The strings of a column must then fit into one array, together with those of the batch that exceeds the limit.
+    The strings of a column have to fit into one array, including those of the batch that exceeds the limit.
     """
     return min(memory_bytes, _MAX_BUFFERED_BYTES) if any(map(has_offsets, schema.types)) else memory_bytes
 
@@ -217,9 +217,9 @@ def concat_arrays(dtype: pa.DataType, arrays: list[pa.Array]) -> pa.Array:
 
 
 def _of_one_form(dtype: pa.DataType, arrays: list[pa.Array]) -> list[pa.Array]:
-    """Narrow and wide decimals as wide ones, nested values as the type says, dictionaries mostly as plain values.
+    """Convert arrays to one physical form: widen decimals, cast nested values to ``dtype``, and decode dictionaries.
 
-    If decoding would multiply the size of dictionary columns, their plain pieces become dictionaries instead.
+    If decoding would multiply the size of the dictionary arrays, the plain arrays are dictionary-encoded instead.
     """
     if pa.types.is_decimal(dtype):
         return [widen(a, dtype) if pa.types.is_int64(a.type) else a.cast(dtype) for a in arrays]
@@ -235,11 +235,12 @@ def _of_one_form(dtype: pa.DataType, arrays: list[pa.Array]) -> list[pa.Array]:
 def _grows_when_decoded(arrays: list[pa.Array]) -> bool:
     """Return True if decoding the dictionaries of a column would take far more memory, or more than one array can have.
 
-    Memory budgets count the pieces as they are. Decoded, 24 million rows of a dictionary of 200-byte strings take 4.8 GB
-    instead of 96 MB, and exceed the offsets of one array.
+    Memory budgets count the encoded size of dictionary arrays. Decoded, 24 million rows of a dictionary of 200-byte strings
+    take 4.8 GB instead of 96 MB, and exceed the offsets of one array.
     """
     dictionaries = [a for a in arrays if pa.types.is_dictionary(a.type)]
     lengths = [pc.binary_length(a.dictionary) for a in dictionaries]
+    # In most cases, a cheap upper bound (all rows have the longest string) shows that the decoded size is small.
     longest = (pc.max(each).as_py() or 0 for each in lengths)
     if sum(len(a) * most for a, most in zip(dictionaries, longest, strict=True)) <= _MAX_COALESCED_BYTES:
         return False

@@ -160,7 +160,7 @@ def _scalar_bytes(value: Any) -> int:
 
 
 def has_offsets(dtype: pa.DataType) -> bool:
-    """Return True if the values of the type have different sizes, so that an array has 32-bit offsets to them."""
+    """Return True for strings, binary and nested types, whose arrays may have 32-bit offsets."""
     kinds = pa.types
     return bool(
         kinds.is_string(dtype) or kinds.is_binary(dtype) or kinds.is_nested(dtype) or kinds.is_map(dtype)

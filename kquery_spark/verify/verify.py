@@ -147,7 +147,8 @@ def compare_with_spark(frame: DataFrame) -> Comparison:
     shown = planned.config.progress and not draws_progress(context)
     with bypass(), progress("verify", "runs", 2, enabled=shown) as bar:
         bar.step = "Spark"
-        # a DataFrame that has run has its tables' files and its shuffle files of that time, and one that runs gets them
+        # A DataFrame that has run reads the files, and reuses the shuffle files, of its first run. A copy reads the current
+        # files, and running it does not pin the files that the user's DataFrame reads later.
         expected = _run(unplanned_copy(frame, get_bridge(frame.sparkSession)))
         bar.advance("the engine")
         if not planned.parts:

@@ -110,7 +110,7 @@ def self_join(table: pa.Table) -> JoinExec:
 
 @pytest.mark.parametrize("name", [*plans(), "join"])
 def test_strings_spill_before_they_exceed_one_array(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if the budget allows more: a batch with more than 2 GiB of strings in a column does not exist."""
+    """They spill even if the budget allows more, because a column of a batch can have at most 2 GiB of strings."""
     monkeypatch.setattr(batch_module, "_MAX_BUFFERED_BYTES", TINY.memory_bytes)
     plan = plans()[name] if name in plans() else self_join(T)
     _, task = execute(plan, {"t": T}, ROOMY, rows=700)

@@ -286,8 +286,8 @@ class DataFrame(Builder):
     def to_reader(self) -> pa.RecordBatchReader:
         """Run the query and return a reader of its record batches, which need not fit into memory together.
 
-        Each batch is available as soon as it is computed. The query stops when the last variable with the reader is deleted;
-        closing the reader is not enough. On Spark all rows arrive together.
+        Each batch is available as soon as it is computed. The query stops when the last reference to the reader is deleted;
+        closing the reader is not enough. On Spark, all rows arrive together.
         """
         return self._session.stream(self.analyzed)
 

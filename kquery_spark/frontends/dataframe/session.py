@@ -25,7 +25,7 @@ class Session(Protocol):
         """Run a query and return an Arrow table."""
 
     def stream(self, analyzed: Analyzed) -> pa.RecordBatchReader:
-        """Run a query and return its batches as they become available; it stops when the reader is deleted."""
+        """Run a query and return its batches as they become available. Deleting the reader stops the query."""
 
     def to_spark(self, analyzed: Analyzed) -> Any:
         """Return a lazy Spark DataFrame of a query."""

@@ -54,9 +54,9 @@ class GenerateExec(UnaryExec):
 
         for batch in self.child.run(task):
             for _, evaluated in run_in_parts(evaluate, batch, repeatable=program.is_deterministic):
-                yield from self._rows(evaluated)
+                yield from self._generated_batches(evaluated)
 
-    def _rows(self, evaluated: Batch) -> Iterator[Batch]:
+    def _generated_batches(self, evaluated: Batch) -> Iterator[Batch]:
         """Yield the generated rows in batches of at most ``max_pairs`` rows, or of a single input row that has more.
 
         evaluated: the required columns, and then the arguments.
@@ -64,7 +64,8 @@ class GenerateExec(UnaryExec):
         counts, limit = self._counts(evaluated), max_pairs()
         for start, stop in pair_slices(counts, limit):
             part, count = evaluated.slice(start, stop - start), int(counts[start:stop].sum())
-            if self.generator is Generator.REPLICATE and count > limit:  # a single row
+            # A slice with more rows than the limit is one input row. Its copies are output in several batches.
+            if self.generator is Generator.REPLICATE and count > limit:
                 for first in range(0, count, limit):
                     copies = np.zeros(min(limit, count - first), np.int64)
                     yield self._with_required(part, copies, [])
@@ -84,11 +85,13 @@ class GenerateExec(UnaryExec):
         return counts
 
     def _generate(self, evaluated: Batch) -> Batch:
+        """Return all rows that a slice of input rows generates, including those that ``outer`` adds."""
         args = [evaluated.vector(i) for i in range(len(self.required), len(evaluated.columns))]
         owners, generated = self._generated(args, evaluated.num_rows)
         return self._with_required(evaluated, owners, generated)
 
     def _with_required(self, evaluated: Batch, owners: Int64s, generated: list[pa.Array]) -> Batch:
+        """Put the required columns before the generated ones. owners: the input row of each output row."""
         required = evaluated.columns[: len(self.required)]
         reserve_gather(required, owners)
         index = pa.array(owners)

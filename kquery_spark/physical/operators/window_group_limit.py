@@ -47,9 +47,9 @@ class WindowGroupLimitExec(UnaryExec):
     def _limited(self, source: Iterator[Batch], task: TaskContext, level: int) -> Iterator[Batch]:
         """Yield the rows within the limit. level: that of the hash partition on disk that ``source`` reads; 0 for all rows.
 
-        If the rows that remain after pruning exceed half of the memory budget, a partial operator passes on these and all
-        further rows, and so does one without a partition, because the Filter above the Window compares the ranks, too. Any
-        other operator writes the rows to hash partitions on disk, and limits the partitions one by one.
+        If the rows that remain after pruning exceed half of the memory budget, an operator with PARTITION BY that is not
+        partial writes the rows to hash partitions on disk, and limits the partitions one by one. Any other operator passes
+        on these and all further rows. This is correct, because the Filter above the Window compares the ranks again.
         """
         held: list[Batch] = []  # after pruning, only the batch that remained
         rows = remaining = nbytes = remaining_bytes = 0
@@ -69,7 +69,7 @@ class WindowGroupLimitExec(UnaryExec):
             if exceeds_budget and not self.is_partial and self.partition:
                 yield from self._limited_partitions(chain(drain(held), source), task, level)
                 return
-            # Without a partition, nothing can be divided: all rows that remain may tie for the last rank.
+            # Without PARTITION BY, the rows cannot be divided: all rows that remain may tie for the last rank.
             if exceeds_budget or (self.is_partial and self._is_useless(rows, remaining)):
                 yield from drain(held)
                 yield from source

@@ -97,14 +97,14 @@ def _lower_once(planner: Planner, plan: Aggregate) -> DistributedPlan:
     child = planner.lower(plan.child)
     # All rows of a group are read by one task from its share of the files: no states have to be exchanged.
     if child.distribution is Distribution.SHARED and planner.joins.shared_keys(plan):
-        if split := _levels_of_large_groups(planner, plan, child):
-            return child.with_plan(split)
+        if in_place := _two_levels_in_place(planner, plan, child):
+            return child.with_plan(in_place)
         return DistributedPlan(
             AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE), Distribution.SHARED
         )
     if child.is_partitioned_by(tuple(k.expr for k in plan.keys)) and not sums_by_distinct_value(plan):
-        if split := _levels_of_large_groups(planner, plan, child):
-            return child.with_renamed_keys(split, {k.expr: k.column for k in plan.keys}.get)
+        if in_place := _two_levels_in_place(planner, plan, child):
+            return child.with_renamed_keys(in_place, {k.expr: k.column for k in plan.keys}.get)
         return _aggregate_in_place(child, plan)
     if any(call.is_distinct for call in plan.calls):
         return _lower_distinct(planner, plan, child)
@@ -112,10 +112,11 @@ def _lower_once(planner: Planner, plan: Aggregate) -> DistributedPlan:
     return _merge_partial_states(planner, plan, DistributedPlan(partial, child.distribution))
 
 
-def _levels_of_large_groups(planner: Planner, plan: Aggregate, child: DistributedPlan) -> PhysicalPlan | None:
-    """Return both levels of DISTINCT calls without an exchange, if groups are large; otherwise None.
+def _two_levels_in_place(planner: Planner, plan: Aggregate, child: DistributedPlan) -> PhysicalPlan | None:
+    """Return both levels of an aggregation with DISTINCT without an exchange; None unless its groups are large.
 
-    A single operator is faster for small groups, but it cannot spill a part of a group.
+    All rows of a group are in one task already. A single operator is faster for small groups, but it holds all rows of a
+    group in memory. Two levels can spill a part of a group.
     """
     if not any(call.is_distinct for call in plan.calls):
         return None

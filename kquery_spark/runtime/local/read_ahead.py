@@ -11,13 +11,13 @@ queue. Three rules decide whether it may go on:
 
 Because of rule 1, the queries together can exceed the budget by at most one batch each.
 
-At its exit, Python joins the threads of all pools before it deletes the last readers. Tasks of a result that no thread
-can read to its end therefore notice the exit themselves.
+When Python exits, it first joins the threads of all pools, and only then deletes the last readers, which would stop their
+tasks. So a task stops by itself if Python exits and no thread is left that can read its result (``_is_abandoned``).
 """
 
 from __future__ import annotations
 
-import concurrent.futures.thread  # noqa: F401  registers its own hook first
+import concurrent.futures.thread  # noqa: F401  registers its exit hook before the one below
 import threading
 from collections import deque
 from threading import _register_atexit  # type: ignore[attr-defined]
@@ -150,9 +150,9 @@ class TaskQueues:
         return queued < _BATCHES_AHEAD and self._held + self._expected <= self._budget.free
 
     def _is_abandoned(self) -> bool:
-        """Return True if Python exits and the consumer's thread has ended, or ends now like the main thread and daemons.
+        """Return True if Python exits and the thread that reads the result has ended, or ends now.
 
-        All other threads may go on, and can read the result to its end.
+        The main thread and daemons end when Python exits. Other threads may still read the result to its end.
         """
         if not _exiting.is_set():
             return False

@@ -85,8 +85,8 @@ def _check_calendar(opened: OpenFile, column: str, settings: RebaseSettings) -> 
 def table_fields(opened: OpenFile, tz: str) -> list[pa.Field]:
     """The fields of a table with the columns of a file. Raises Unsupported for columns that the engine cannot read.
 
-    Spark takes the columns from the schema that it declares in the footer, the engine from what is stored. The file is
-    declined if these differ.
+    Spark uses the schema that it has declared in the footer, while the engine decodes by the Parquet schema. If the two
+    differ, the file is declined.
     """
     for leaf in opened.leaves:
         if not _is_known_annotation(leaf.logical_type):

@@ -26,8 +26,8 @@ from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 from kquery_spark.types.arrow_types import STRINGS, is_any
 from kquery_spark.types.units import MICRO_NANOS
 
-# Limits of one read of an index: of the whole file, and of a row group. Other reads wait for it,
-# so it must not be large.
+# The most index bytes that one read fetches: the indexes of the whole file, or else those of a row group. The reads of
+# columns wait for it, so it must be small.
 _MAX_WHOLE_BYTES, _MAX_BYTES = 1 << 20, 8 << 20
 _WIDE = Context(prec=38)
 _MAX_DECIMAL_BYTES = 16

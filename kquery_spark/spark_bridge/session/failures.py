@@ -137,30 +137,31 @@ def unless_result_too_large(make: Callable[[], R]) -> R | None:
 @contextmanager
 def without_error_log() -> Iterator[None]:
     """Silence PySpark 4's logger, which prints a page of JSON for each error of a query."""
-    with _error_log_from(logging.CRITICAL + 1):
+    with _error_log_level(logging.CRITICAL + 1):
         yield
 
 
 @contextmanager
 def with_error_log() -> Iterator[None]:
     """Let PySpark 4's logger print again within a block of ``without_error_log``."""
-    with _error_log_from(logging.WARNING):  # PySpark's own level
+    with _error_log_level(logging.WARNING):  # PySpark's own level
         yield
 
 
 @contextmanager
-def _error_log_from(lowest: int) -> Iterator[None]:
+def _error_log_level(level: int) -> Iterator[None]:
+    """Set the level of PySpark 4's logger for errors of queries, and restore it at the end."""
     if PySparkLogger is None:
         yield
         return
     # PySpark calls methods of its own logger class on this logger, so logging.getLogger would break it
     logger = PySparkLogger.getLogger("SQLQueryContextLogger")
-    level = logger.level
-    logger.setLevel(lowest)
+    previous_level = logger.level
+    logger.setLevel(level)
     try:
         yield
     finally:
-        logger.setLevel(level)
+        logger.setLevel(previous_level)
 
 
 _LIBRARIES = (
