@@ -22,7 +22,7 @@ GROUPS = "SELECT k, count(*) AS n, max(d) AS x FROM {source} GROUP BY k"
 def enabled(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
     """The session with the engine; gives for each statement whether its query was given to the engine."""
     planned: list[bool] = []
-    real = statements._planned
+    real = statements._plan_write
 
     def spy(*arguments: Any) -> Any:
         result = real(*arguments)
@@ -30,7 +30,7 @@ def enabled(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]
         return result
 
     with monkeypatch.context() as patched, warnings.catch_warnings():
-        patched.setattr(statements, "_planned", spy)
+        patched.setattr(statements, "_plan_write", spy)
         warnings.simplefilter("error", kq.FallbackWarning)
         kq.enable(spark, when="always")
         try:

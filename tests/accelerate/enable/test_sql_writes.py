@@ -38,13 +38,13 @@ def directory(spark, tmp_path_factory):
 def engine(spark, directory, monkeypatch):
     """Runs a statement with the engine enabled; ``used``: whether the last one's query was given to the engine."""
     planned = []
-    real = statements._planned
+    real = statements._plan_write
 
     def spy(*arguments):
         planned.append(real(*arguments))
         return planned[-1]
 
-    monkeypatch.setattr(statements, "_planned", spy)
+    monkeypatch.setattr(statements, "_plan_write", spy)
 
     def run(text, when="always"):
         planned.clear()
@@ -222,7 +222,7 @@ def test_a_failure_of_the_engine_runs_the_statement_once_more(spark, engine, tmp
     path = tmp_path / "rows"
     spark.range(100).selectExpr("id % 7 AS k", "id AS v").coalesce(1).write.parquet(str(path))
     spark.sql("CREATE TABLE sql_fast (k BIGINT, v BIGINT) USING parquet")
-    real = statements._planned
+    real = statements._plan_write
 
     def changing(*arguments):
         planned = real(*arguments)
@@ -230,7 +230,7 @@ def test_a_failure_of_the_engine_runs_the_statement_once_more(spark, engine, tmp
             os.utime(file, (2_000_000_000, 2_000_000_000))
         return planned
 
-    monkeypatch.setattr(statements, "_planned", changing)
+    monkeypatch.setattr(statements, "_plan_write", changing)
     insert = f"INSERT INTO sql_fast SELECT k, sum(v) FROM parquet.`{path}` GROUP BY k"
     kq.enable(spark, when="always")
     try:
