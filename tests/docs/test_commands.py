@@ -49,6 +49,7 @@ NOT_RUN = {
     "kquery-spark qualify": "needs event logs or SQL files; tests/cli/test_qualify.py runs it",
     "kquery-spark demo": "takes minutes; its options are those of benchmarks.demo",
     "kquery-spark bench": "takes minutes; tests/benchmarks runs what it calls",
+    "python -m benchmarks.scale": "takes minutes; tests/benchmarks/test_scale.py runs what it calls",
     "python -m benchmarks.bench": "takes minutes; tests/benchmarks runs what it calls",
     "spark-submit": "tests/jobs runs both jobs by it; here its options and the job's arguments are read",
     "make": "makes an environment or runs for minutes; here the target is looked up",
