@@ -147,9 +147,10 @@ def compare_with_spark(frame: DataFrame) -> Comparison:
     shown = planned.config.progress and not draws_progress(context)
     with bypass(), progress("verify", "runs", 2, enabled=shown) as bar:
         bar.step = "Spark"
-        # A DataFrame that has run reads the files, and reuses the shuffle files, of its first run. A copy reads the current
-        # files, and running it does not pin the files that the user's DataFrame reads later.
-        expected = _run(unplanned_copy(frame, get_bridge(frame.sparkSession)))
+        # A DataFrame that has run reads the files of its first run. If it reads tables, the engine plans with their current
+        # files, and so does a copy, which also does not pin the files that the user's DataFrame reads later.
+        reads_tables = planned.snapshot is not None
+        expected = _run(unplanned_copy(frame, planned.bridge) if reads_tables else frame)
         bar.advance("the engine")
         if not planned.parts:
             if isinstance(expected.result, BaseException):
