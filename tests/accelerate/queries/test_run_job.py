@@ -8,7 +8,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tests.conftest import SPARK_VERSION, worker_environment
+from tests.conftest import SPARK_VERSION, sampled, worker_environment
 
 JOB = """
 import sys
@@ -126,7 +126,7 @@ for name in ("python.worker.reuse", "sql.execution.arrow.maxBytesPerBatch", "pyt
 """
 
 
-@pytest.mark.parametrize("place", ["SPARK_CONF_DIR", "SPARK_HOME"])
+@pytest.mark.parametrize("place", sampled(["SPARK_CONF_DIR", "SPARK_HOME"], 1))
 def test_settings_of_the_site_stay(tmp_path, place):
     """spark-defaults.conf wins over the recommended settings, which are added otherwise."""
     (tmp_path / "job.py").write_text(SETTINGS)
