@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import BatchTooLarge
+from kquery_spark.types import names as t
 from kquery_spark.types.sizes import MAX_STRING_BYTES, has_offsets, is_too_large
 from kquery_spark.types.vector import Flags, Int64s, Vector, decode, fill, from_arrow, to_spark, widen
 
@@ -239,6 +240,8 @@ def _grows_when_decoded(arrays: list[pa.Array]) -> bool:
     take 4.8 GB instead of 96 MB, and exceed the offsets of one array.
     """
     dictionaries = [a for a in arrays if pa.types.is_dictionary(a.type)]
+    if any(a.dictionary.type not in (t.STRING, t.BINARY) for a in dictionaries):
+        return False  # numbers do not grow much
     lengths = [pc.binary_length(a.dictionary) for a in dictionaries]
     # In most cases, a cheap upper bound (all rows have the longest string) shows that the decoded size is small.
     longest = (pc.max(each).as_py() or 0 for each in lengths)

@@ -83,3 +83,8 @@ def test_concat_decodes_no_large_dictionaries_of_which_rows_use_a_long_string(
     joined = concat_arrays(pa.string(), arrays)
     assert pa.types.is_dictionary(joined.type) and joined.nbytes < 2 << 20
     assert set(joined.to_pylist()) == {"long" * 1000}
+
+
+def test_dictionaries_of_numbers_are_decoded() -> None:
+    encoded = pa.array([1, 2, 1]).dictionary_encode()
+    assert concat_arrays(pa.int64(), [encoded, pa.array([5])]).to_pylist() == [1, 2, 1, 5]
