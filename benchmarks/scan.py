@@ -28,7 +28,8 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.physical.split_coalescer import MAX_BATCHES
 from kquery_spark.sources.base import Split
-from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
+from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.types.vector import Int64s, narrow
 
 ROWS = 1 << 20

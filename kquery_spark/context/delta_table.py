@@ -26,8 +26,7 @@ from kquery_spark.sources.parquet.format import follow_session
 from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.views.renamed import RenamedColumns
-from kquery_spark.spark_bridge.plan.spark_types import arrow_schema
-from kquery_spark.types.spark_json import padded_type
+from kquery_spark.types.spark_json import arrow_schema, padded_type
 
 # Supported reader features of a table. deltalake refuses to open tables with features that it does not know.
 _FEATURES = frozenset(
@@ -152,9 +151,7 @@ def _files(path: str, table: Any, partitions: Sequence[pa.Field]) -> tuple[DataF
 
 def _file_path(path: str, name: str) -> str:
     """Return the full path of a file. The log contains escaped paths, most of them relative to the table's directory."""
-    name = unquote(name)
-    if name.startswith("file:"):
-        return literal_local_path(name) or name
+    name = local_path(name) or name if name.startswith("file:") else unquote(name)
     return name if "://" in name or name.startswith("/") else f"{path.rstrip('/')}/{name}"
 
 
@@ -171,7 +168,9 @@ def _deleted(path: str, table: Any, files: Sequence[DataFile]) -> tuple[DeletedP
     for batch in pa.RecordBatchReader.from_stream(table.deletion_vectors()):
         for name, live in zip(batch["filepath"].to_pylist(), batch["selection_vector"], strict=True):
             positions = np.flatnonzero(~live.values.to_numpy(zero_copy_only=False)).astype("<i8")
-            by_path[_resolved(_path_of(name))] = DeletedPositions(len(positions), positions.tobytes())
+            by_path[_resolved(local_path(name) or unquote(name))] = DeletedPositions(
+                len(positions), positions.tobytes()
+            )
     deleted = tuple(by_path.pop(_resolved(file.path.replace("s3a://", "s3://", 1)), None) for file in files)
     if by_path:
         raise SourceError(
@@ -183,8 +182,3 @@ def _deleted(path: str, table: Any, files: Sequence[DataFile]) -> tuple[DeletedP
 def _resolved(path: str) -> str:
     """Resolve the symbolic links of a local path, as deltalake does; return other paths unchanged."""
     return path if local_path(path) is None else os.path.realpath(path)
-
-
-def _path_of(uri: str) -> str:
-    """Return the path of a URI or of a plain path."""
-    return unquote(uri).removeprefix("file://") if "://" in uri else uri

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -20,6 +19,7 @@ from kquery_spark.context.delta_table import delta_source
 from kquery_spark.context.iceberg_table import iceberg_table_source
 from kquery_spark.context.session import ContextSession, RegisteredTables, limited_depth
 from kquery_spark.context.tables import (
+    OnePath,
     Paths,
     StorageOptions,
     arrow_schema,
@@ -145,18 +145,13 @@ class ExecutionContext:
         self._register_files("orc", name, path, storage_options)
 
     def register_delta(
-        self,
-        name: str,
-        path: str | os.PathLike[str],
-        version: int | None = None,
-        *,
-        storage_options: StorageOptions = None,
+        self, name: str, path: OnePath, version: int | None = None, *, storage_options: StorageOptions = None
     ) -> None:
         """Register the current version of a Delta table, or an older one; needs the extra ``kquery-spark[delta]``.
 
         storage_options as in ``register_parquet``. Raises SourceError if the table cannot be read.
         """
-        path = os.fspath(path)
+        (path,) = path_list(path)
         connect_paths([path], storage_options, self._spark)
         with self._session_for_files(PARQUET, are_paths=False) as session:
             source = delta_source(path, version, self._facts.time_zone, storage_options, session)
@@ -339,13 +334,9 @@ class ExecutionContext:
         schema: pa.Schema | str | None = None,
         options: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        time_zone = self._facts.time_zone
+        schema = arrow_schema(schema, self._facts.time_zone)
         source = self._open_files(
-            format_named(format_name),
-            path_list(path),
-            storage_options,
-            arrow_schema(schema, time_zone),
-            options,
+            format_named(format_name), path_list(path), storage_options, schema, options
         )
         self.register_source(name, source)
 

@@ -39,13 +39,13 @@ from kquery_spark.spark_bridge.frames.pyspark_names import create_frame, spark_s
 from kquery_spark.spark_bridge.hadoop.object_stores import SPARKS_SCHEMES
 from kquery_spark.spark_bridge.hadoop.paths import HadoopPaths
 from kquery_spark.spark_bridge.plan.catalyst_plans import NO_BROADCASTS
-from kquery_spark.spark_bridge.plan.spark_types import arrow_schema
 from kquery_spark.spark_bridge.relations.catalog_snapshot import spark_plan
 from kquery_spark.spark_bridge.session.bridge import Bridge, get_bridge
 from kquery_spark.spark_bridge.session.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.session.setting_values import is_true
 from kquery_spark.spark_bridge.session.settings import SessionSettings, session_settings
 from kquery_spark.stages import StageGraph
+from kquery_spark.types.spark_json import arrow_schema
 
 FileSettings = Mapping[str, str | None] | None
 """``SessionSettings.for_files`` when a context registered its first files; None if it has no files."""

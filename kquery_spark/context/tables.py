@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 StorageOptions = Mapping[str, Any] | None
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+OnePath = str | os.PathLike[str]
+Paths = OnePath | Sequence[OnePath]
 
 
 def path_list(path: Paths) -> list[str]:

@@ -22,7 +22,8 @@ from kquery_spark.sources.partitions import infer_partitions, values_in_path
 from kquery_spark.sources.request_limit import within_limit
 
 _WILDCARD = re.compile(r"[*?\[{\\]")
-_SUMMARIES = ("_common_metadata", "_metadata")
+SUMMARY_NAMES = ("_common_metadata", "_metadata")
+"""The names of files that have the schema of all files of a table, in the order in which Spark prefers them."""
 
 
 class ListedFiles(NamedTuple):
@@ -52,54 +53,54 @@ def list_files(paths: Sequence[str]) -> ListedFiles:
     files directly in it or those of its partition directories. Files are in the order of the given paths, and below each of
     them in path order.
     """
-    files: list[DataFile] = []
-    raw: list[dict[str, str | None]] = []
-    roots: set[str] = set()
-    summaries: list[DataFile] = []
-    for path in paths:
-        below, summaries_below = _files_below(path)
-        summaries += summaries_below
-        for file, relative, values in below:
-            files.append(file)
-            raw.append(values)
-            if values:
-                roots.add(file.path.removesuffix(relative))
-    keys = list(raw[0]) if raw else []
-    if any(list(values) != keys for values in raw):
+    found = [file for path in paths for file in _files_below(path)]
+    data = [each for each in found if not each.is_summary]
+    keys = list(data[0].raw_partition) if data else []
+    if any(list(each.raw_partition) != keys for each in data):
         raise SourceError(f"the files under {', '.join(paths)} have different partition columns")
-    if len(roots) > 1:
-        raise SourceError(
-            f"[CONFLICTING_DIRECTORY_STRUCTURES] there are partition directories below {' and '.join(sorted(roots))}"
-        )
     if keys:
+        roots = {each.file.path.removesuffix(each.relative) for each in data}
+        if len(roots) > 1:
+            raise SourceError(
+                "[CONFLICTING_DIRECTORY_STRUCTURES] there are partition directories below "
+                f"{' and '.join(sorted(roots))}"
+            )
         # Spark reads a partition directory once even if several paths contain it, but plain files once for each path.
-        distinct = {file.path: (file, values) for file, values in zip(files, raw, strict=True)}
-        files, raw = [file for file, _ in distinct.values()], [values for _, values in distinct.values()]
-    return ListedFiles(files, {key: [values[key] for values in raw] for key in keys}, summaries)
+        data = list({each.file.path: each for each in data}.values())
+    return ListedFiles(
+        [each.file for each in data],
+        {key: [each.raw_partition[key] for each in data] for key in keys},
+        [each.file for each in found if each.is_summary],
+    )
 
 
-def _files_below(path: str) -> tuple[list[tuple[DataFile, str, dict[str, str | None]]], list[DataFile]]:
-    """List the files of a path: its data files and its summary files (see ``ListedFiles``).
+class _FoundFile(NamedTuple):
+    """A file below a path. relative: its path below the listed root. raw_partition: raw partition values by column."""
 
-    Each data file has its path relative to the listed root, and its raw partition values by column.
-    """
+    file: DataFile
+    relative: str
+    raw_partition: dict[str, str | None]
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether Spark lists the file only because it may have the table's schema."""
+        name = self.relative.rpartition("/")[2]
+        return name.startswith(SUMMARY_NAMES) and "=" not in name
+
+
+def _files_below(path: str) -> list[_FoundFile]:
+    """List the data files and the summary files of a path."""
     local = literal_local_path(path)
     listed = _list_remote(path) if local is None else _list_local(local)
     if not listed:
         is_file = local is not None and os.path.exists(local)
         hint = "; it is a glob, as in Spark, so write ? instead of characters like [" if is_file else ""
         raise SourceError(f"no such file or directory: {path}{hint}")
-    summaries = [(file, relative) for file, relative in listed if _is_summary(relative)]
-    data = [
-        (file, relative, values_in_path(relative, file.path))
-        for file, relative in listed
-        if not _is_summary(relative)
-    ]
-    if not any(values for _, _, values in data):
-        # Without partition columns, Spark does not read subdirectories.
-        data = [(file, relative, values) for file, relative, values in data if "/" not in relative]
-        summaries = [(file, relative) for file, relative in summaries if "/" not in relative]
-    return data, [file for file, _ in summaries]
+    found = [_FoundFile(file, relative, values_in_path(relative, file.path)) for file, relative in listed]
+    if any(each.raw_partition for each in found if not each.is_summary):
+        return found
+    # Without partition columns, Spark does not read subdirectories.
+    return [each for each in found if "/" not in each.relative]
 
 
 def partitioned_files(paths: Sequence[str], tz: str = "UTC") -> PartitionedFiles:
@@ -115,15 +116,9 @@ def partitioned_files(paths: Sequence[str], tz: str = "UTC") -> PartitionedFiles
 
 def _hidden(name: str) -> bool:
     """Return whether Spark does not list a file or directory (``HadoopFSUtils.shouldFilterOutPathName``)."""
-    if name.startswith(_SUMMARIES):
+    if name.startswith(SUMMARY_NAMES):
         return name.endswith("._COPYING_")
     return (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
-
-
-def _is_summary(relative: str) -> bool:
-    """Return whether Spark lists a file only because it may have the table's schema."""
-    name = relative.rpartition("/")[2]
-    return name.startswith(_SUMMARIES) and "=" not in name
 
 
 def is_glob(path: str) -> bool:

@@ -17,7 +17,7 @@ from kquery_spark.expr import Column
 from kquery_spark.logical import LogicalPlan, Scan, Sort
 from kquery_spark.logical.sort import SortKey
 from kquery_spark.runtime.local import LocalExecutor
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 
 COUNT = 30_000
 ROWS = pa.table({"k": [n * 7919 % COUNT for n in range(COUNT)], "v": list(range(COUNT))})

@@ -23,7 +23,7 @@ from kquery_spark.logical import Filter, Input, LogicalPlan, Projection, Scan
 from kquery_spark.sources.deletes.equality_deletes import EqualityDeletesView
 from kquery_spark.sources.lru_cache import LruCache
 from kquery_spark.sources.memory import local_source
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 from kquery_spark.sources.views.renamed import RenamedColumns
 from kquery_spark.types import names as t
 

@@ -20,7 +20,7 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.orc.source import orc_source
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 from kquery_spark.types.batch import Batch
 
 MANY_TASKS = EngineConfig(parallelism=4, small_bytes=-1, split_bytes=1)

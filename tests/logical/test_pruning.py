@@ -10,7 +10,8 @@ import pytest
 
 from kquery_spark.expr import Call, Column, Expr, InList, Literal
 from kquery_spark.logical.pruning import prune, sized_splits
-from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
+from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.types import names as t
 
 X, D, S, F = Column("x", t.LONG), Column("d", t.DATE), Column("s", t.STRING), Column("f", t.DOUBLE)

@@ -20,7 +20,8 @@ from kquery_spark.run_control import RunControl
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.dictionary_column import MAX_DICTIONARY_VALUES
 from kquery_spark.sources.parquet import chunk_pages
-from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
+from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.views.concatenated import ConcatenatedSource
 from kquery_spark.sources.views.renamed import RenamedColumns
 from kquery_spark.types import names as t

@@ -17,7 +17,8 @@ from kquery_spark.physical.dynamic_filters.runtime_filter import MatchFilter, Ru
 from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
 from kquery_spark.physical.operators import ScanExec, TaskContext
 from kquery_spark.physical.row_conditions import RowConditions
-from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
+from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Flags, Vector

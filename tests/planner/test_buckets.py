@@ -32,7 +32,7 @@ from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
 from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.sources.bucketing import BucketSpec, bucketed_files
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 from kquery_spark.stages import build_stages
 
 BUCKETED = EngineConfig(parallelism=2, small_bytes=0, broadcast_bytes=0, split_bytes=20_000)

@@ -23,7 +23,7 @@ from kquery_spark.planner import plan_query
 from kquery_spark.planner.copartition import find_ranges
 from kquery_spark.planner.key_classes import key_classes
 from kquery_spark.runtime.local import LocalExecutor
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 from kquery_spark.stages import build_stages
 from tests.conftest import settings, uncompiled
 

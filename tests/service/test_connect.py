@@ -37,7 +37,7 @@ from kquery_spark.service.requests import PlanRequest, read_request
 from kquery_spark.service.server import QueryService
 from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.memory import memory_source
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.parquet.open_files import open_file
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 from tests.sources.parquet_reading import with_comparable_bits
 
 MAX_UNREPORTED = 0.005

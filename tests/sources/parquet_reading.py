@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import kquery_spark as kq
 from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.open_files import open_file
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 from kquery_spark.types.vector import narrow
 
 ROWS = 5000

@@ -15,7 +15,7 @@ from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.deletes.deletion_vectors import DeletionVector
 from kquery_spark.sources.deletes.live_rows import LiveRows
 from kquery_spark.sources.delta.deletion_vectors import deletion_vector, encoded_deletion_vector
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 
 MAGIC = struct.pack("<I", 1681511377)
 

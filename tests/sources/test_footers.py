@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.lru_cache import LruCache, Sized
 from kquery_spark.sources.parquet import open_files
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 
 FILES = 600
 

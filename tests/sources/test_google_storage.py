@@ -20,7 +20,7 @@ from kquery_spark.errors import ConfigError, KQueryError
 from kquery_spark.sources.object_stores.connections import store_of_options, stores_named_in
 from kquery_spark.sources.object_stores.google import CREDENTIALS_VARIABLE, GoogleStore
 from kquery_spark.sources.object_stores.store import without_secrets
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 from kquery_spark.stages.serialization import to_bytes
 from tests.support.google_storage import TOKEN, GoogleServer, google_server, key_file
 

@@ -18,7 +18,7 @@ from kquery_spark.sources.json.source import json_source
 from kquery_spark.sources.listing import list_files
 from kquery_spark.sources.orc.source import orc_source
 from kquery_spark.sources.parquet.open_files import open_file
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 from tests.physical.harness import open_files
 
 ROWS = 400_000  # enough for pages and dictionary indices to be looked at one by one

@@ -17,7 +17,7 @@ from kquery_spark.sources import listing
 from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.listing import list_files
 from kquery_spark.sources.orc.source import orc_source
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 from tests.sources.compare import assert_same
 
 

@@ -23,7 +23,7 @@ from kquery_spark.sources.object_stores.connections import (
 )
 from kquery_spark.sources.object_stores.s3 import S3Store
 from kquery_spark.sources.object_stores.store import without_secrets
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 from kquery_spark.stages.serialization import to_bytes
 from tests.support.s3 import SECRET, new_bucket, s3_server, storage_options
 

@@ -8,7 +8,7 @@ import pytest
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources import listing
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 from tests.conftest import SPARK_BEFORE_4_3
 from tests.sources.compare import assert_same, read_all
 

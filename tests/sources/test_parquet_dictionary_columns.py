@@ -21,7 +21,8 @@ from kquery_spark.sources.parquet import chunk_pages, flat_chunk, page_codecs
 from kquery_spark.sources.parquet import file as parquet_file
 from kquery_spark.sources.parquet.column_reader import ColumnReader
 from kquery_spark.sources.parquet.file import OpenFile
-from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
+from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.types.vector import Int64s
 from tests.sources.dictionary_files import INDEXED, table, write
 

@@ -22,7 +22,7 @@ from kquery_spark.kernels.parquet_page_table import (
 from kquery_spark.sources.parquet import column_reader
 from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.open_files import open_file
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 from tests.sources.damaged_chunks import check_damaged_chunks
 from tests.sources.parquet_reading import (
     CODECS,

@@ -11,7 +11,7 @@ import pytest
 
 from kquery_spark.sources.parquet.footer import read_footer, storage_metadata, with_storage_types
 from kquery_spark.sources.parquet.open_files import open_file
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 from tests.sources.compare import assert_same, read_all
 
 

@@ -18,7 +18,7 @@ from kquery_spark.errors import FallbackWarning, SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.parquet import chunk_pages
 from kquery_spark.sources.parquet.open_files import open_file
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 
 READ = (-210_866_716_800_000_000, -62_135_596_800_000_000, 0, 253_402_300_799_999_999, 7 * 10**18)
 MISREAD = (-(2**63) + 1, -7 * 10**18, -2 * 10**18, -210_900_000_000_000_000, 2**63 - 1)

@@ -12,7 +12,7 @@ import pytest
 
 from kquery_spark.expr import Call, Column, Literal
 from kquery_spark.logical.pruning import prune
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 from kquery_spark.types import names as t
 from kquery_spark.verify import verify
 from tests.sources.test_parquet_pages import set_writer

@@ -20,7 +20,8 @@ from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.page_index import pages_from_offset_index
 from kquery_spark.sources.parquet.pages import page_locations
-from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
+from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.parquet.stored_chunks import range_of
 from kquery_spark.sources.parquet.thrift_compact import I32, I64, LIST, STRUCT, integer, listed, struct
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange

@@ -27,7 +27,8 @@ from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.parquet import chunk_pages, column_reader, page_index
 from kquery_spark.sources.parquet import source as parquet_source_module
 from kquery_spark.sources.parquet.open_files import forget_file, open_file
-from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
+from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.prefetch import byte_ranges, fetched_pieces, fetched_ranges, fetching
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 from kquery_spark.types import names as t

@@ -18,7 +18,7 @@ from kquery_spark.kernels.parquet_page_table import BITS, INT96
 from kquery_spark.sources.parquet.column_reader import ColumnReader
 from kquery_spark.sources.parquet.flat_chunk import ValueLayout
 from kquery_spark.sources.parquet.open_files import open_file
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 from tests.conftest import SPARK_VERSION
 from tests.sources.damaged_chunks import check_damaged_chunks
 from tests.sources.parquet_reading import (

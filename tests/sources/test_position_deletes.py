@@ -16,7 +16,7 @@ from kquery_spark.sources.deletes.live_rows import LiveRows
 from kquery_spark.sources.deletes.position_deletes import PositionDeletes
 from kquery_spark.sources.lru_cache import LruCache
 from kquery_spark.sources.object_stores.connections import connect, store_of_options
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 
 
 def write(

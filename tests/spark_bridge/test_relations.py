@@ -8,7 +8,6 @@ import pytest
 
 from kquery_spark.sources.file_relation import FileRelation
 from kquery_spark.sources.text_format import CORRECTED, TIME_PARSER
-from kquery_spark.spark_bridge.plan.spark_types import MONTHS_WITHIN
 from kquery_spark.spark_bridge.relations.leaves import (
     LocalRows,
     OneRow,
@@ -18,6 +17,7 @@ from kquery_spark.spark_bridge.relations.leaves import (
 )
 from kquery_spark.spark_bridge.session.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.session.settings import EXPECTED, session_settings
+from kquery_spark.types.spark_json import MONTHS_WITHIN
 from tests.conftest import settings
 
 #: Values of Spark 4, where some defaults of 3.5 are others.

@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge.plan.spark_types import arrow_schema, arrow_type, spark_type
+from kquery_spark.spark_bridge.plan.spark_types import spark_type
 from kquery_spark.types.names import YEAR_MONTH
+from kquery_spark.types.spark_json import arrow_schema, arrow_type
 
 PAIRS = [
     ("void", pa.null()),

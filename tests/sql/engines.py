@@ -23,8 +23,8 @@ import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import ExecutionError, KQueryError, Unsupported
 from kquery_spark.spark_bridge.frames.crossing_types import comparable_table
-from kquery_spark.spark_bridge.plan.spark_types import arrow_schema
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
+from kquery_spark.types.spark_json import arrow_schema
 from tests.conftest import SPARK_BEFORE_4_3, settings, uncompiled
 from tests.sql.compare import is_ordered, row_difference, schema_difference
 from tests.sql.sql_file import Query, SqlFile, Variant, View

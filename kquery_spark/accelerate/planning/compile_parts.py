@@ -21,8 +21,8 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.plans.context import Declined
 from kquery_spark.logical import Input, LogicalPlan, walk_plan
 from kquery_spark.logical.projection import with_output
-from kquery_spark.spark_bridge.plan.spark_types import MONTHS_WITHIN
 from kquery_spark.types import names as t
+from kquery_spark.types.spark_json import MONTHS_WITHIN
 
 
 @dataclass(frozen=True)

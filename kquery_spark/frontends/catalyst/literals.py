@@ -17,7 +17,7 @@ import pyarrow as pa
 from kquery_spark.spark_bridge.plan.literal_values import from_text, scalar
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.plan.spark_types import arrow_type
+from kquery_spark.types.spark_json import arrow_type
 
 _EPOCH = datetime.date(1970, 1, 1)
 

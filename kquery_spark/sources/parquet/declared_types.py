@@ -17,13 +17,18 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.types import names as t
-from kquery_spark.types.decimals import MAX_PRECISION
-from kquery_spark.types.spark_json import ATOMIC, COLLATIONS_KEY, DECIMAL, fields_within, padded_type
+from kquery_spark.types.spark_json import (
+    COLLATIONS_KEY,
+    DAY_TIME_NAME,
+    arrow_type,
+    fields_within,
+    is_parquet_type,
+    leaf_names,
+    padded_type,
+)
 
 _SCHEMA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
 _DEFAULT_KEY = "EXISTS_DEFAULT"
-_DAY_TIME = "interval day to second"
-_NAMES = {**ATOMIC, "null": t.NULL, "decimal": t.decimal(10, 0), "time(6)": t.TIME}
 
 
 def declared_fields(footer: Mapping[bytes, bytes]) -> list[Mapping[str, Any]] | None:
@@ -94,27 +99,11 @@ def declared_type(field: Mapping[str, Any], tz: str) -> pa.DataType:
         raise Unsupported(f"{column} has a collation, which the engine does not compare by")
     if (raw := padded_type(field)) is not None:
         raise Unsupported(f"{column} has the type {raw}, whose values Spark pads")
-    return t.DAY_TIME if field["type"] == _DAY_TIME else _arrow_type(field["type"], column, tz)
-
-
-def _arrow_type(spark: Any, column: str, tz: str) -> pa.DataType:
-    """Return the engine's type of a type in JSON. column: the start of a message, for a type that is not supported."""
-    match spark:
-        case {"fields": fields}:
-            return pa.struct([pa.field(f["name"], _arrow_type(f["type"], column, tz)) for f in fields])
-        case {"elementType": element}:
-            return pa.list_(_arrow_type(element, column, tz))
-        case {"keyType": key, "valueType": value}:
-            return pa.map_(_arrow_type(key, column, tz), _arrow_type(value, column, tz))
-        case "timestamp" | "timestamp_ltz":
-            return t.timestamp(tz)
-    name = spark if isinstance(spark, str) else str(spark["type"])
-    decimal = DECIMAL.fullmatch(name)
-    if decimal and 0 <= int(decimal[2]) <= int(decimal[1]) <= MAX_PRECISION:
-        return t.decimal(int(decimal[1]), int(decimal[2]))
-    if name not in _NAMES:
-        raise Unsupported(f"{column} has the type {name}, which is not supported")
-    return _NAMES[name]
+    # Parquet has no intervals. Only whole columns of them are read from the integers that Spark stores.
+    other = next((name for name in leaf_names(field["type"]) if not is_parquet_type(name)), None)
+    if other is not None and field["type"] != DAY_TIME_NAME:
+        raise Unsupported(f"{column} has the type {other}, which is not supported")
+    return t.nullable_within(arrow_type(field["type"], tz))
 
 
 def columns_with_defaults(declared: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -70,7 +70,7 @@ _NULL_STRUCT = "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing"
 
 def _open_paths(read: PathsRead) -> Source:
     from kquery_spark.sources.files import check_distinct_names
-    from kquery_spark.sources.parquet.source import parquet_source
+    from kquery_spark.sources.parquet.path_source import parquet_source
 
     source = parquet_source(read.paths, read.time_zone)
     check_distinct_names(source.schema.names, read.case_sensitive)

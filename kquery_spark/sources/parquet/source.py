@@ -29,20 +29,18 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.cached_property import cached_property
-from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.errors import SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.base import ColumnRange, DataFile, PageStatistics, Source, Split
 from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.sources.files import check_no_case_difference, local_path, naming_file
-from kquery_spark.sources.listing import partitioned_files
 from kquery_spark.sources.parquet.calendar import CORRECTED_ALL, RebaseSettings
-from kquery_spark.sources.parquet.column_checks import check_storage, check_type, table_fields
+from kquery_spark.sources.parquet.column_checks import check_storage, check_type
 from kquery_spark.sources.parquet.column_types import (
     mismatch,
     readable_as,
 )
-from kquery_spark.sources.parquet.declared_types import columns_with_defaults
 from kquery_spark.sources.parquet.file import OpenFile, TypedColumn
 from kquery_spark.sources.parquet.open_files import open_file, open_files
 from kquery_spark.sources.parquet.variants import (
@@ -50,7 +48,7 @@ from kquery_spark.sources.parquet.variants import (
     shredded_parts,
     variant_column,
 )
-from kquery_spark.sources.partitions import constant, partition_range, with_partitions
+from kquery_spark.sources.partitions import constant, partition_range
 from kquery_spark.sources.prefetch.fetching import Release, nothing_to_release
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, one_array, pick
@@ -381,30 +379,3 @@ def _convert(column: TypedColumn, dtype: pa.DataType, where: str) -> pa.Array:
     except pa.ArrowInvalid as error:
         # Only an ``ExecutionContext`` reads columns in nanoseconds; here a value is not a whole number of microseconds.
         raise SourceError(f"{where}: {error}") from None
-
-
-def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:
-    """Build a source from paths of Parquet files, directories or globs; every column is nullable, as in Spark."""
-    files, fields, summaries = partitioned_files(paths, tz)
-    first = _schema_file([*files, *summaries])
-    opened = open_file(replace(first, partition=()))
-    with naming_file(first.path):
-        columns = with_partitions(table_fields(opened, tz), fields)
-    _check_defaults(columns_with_defaults(opened.declared or ()), files)
-    return ParquetSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields))
-
-
-def _schema_file(files: Sequence[DataFile]) -> DataFile:
-    """Return the file whose schema is the table's: a summary file, or else the first file in path order.
-
-    See Spark's ``ParquetUtils.inferSchema``.
-    """
-    priorities = {"_common_metadata": 0, "_metadata": 1}
-    return min(files, key=lambda file: (priorities.get(file.path.rpartition("/")[2], 2), file.path))
-
-
-def _check_defaults(columns: Sequence[str], files: Sequence[DataFile]) -> None:
-    """Raise Unsupported if a file lacks one of these columns, for which Spark then reads their default values."""
-    for opened in open_files(files) if columns else ():
-        if (column := next((c for c in columns if c not in opened.names), None)) is not None:
-            raise Unsupported(f"{opened.file.path} lacks {column}, which has a default value")

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.plan.literal_values import from_text
-from kquery_spark.spark_bridge.plan.spark_types import is_year_month
+from kquery_spark.types.spark_json import is_year_month
 
 _MAX_ELEMENTS = 1000
 

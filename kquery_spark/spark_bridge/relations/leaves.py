@@ -22,7 +22,6 @@ from kquery_spark.spark_bridge.plan.internal_values import internal_element
 from kquery_spark.spark_bridge.plan.literal_values import array_of_strings, array_of_values
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.plan.spark_types import arrow_schema, has_coarse_times
 from kquery_spark.spark_bridge.relations import delta
 from kquery_spark.spark_bridge.relations.cached_rows import COMPUTED_CACHE, cached_scan
 from kquery_spark.spark_bridge.relations.column_defaults import existence_defaults
@@ -37,6 +36,7 @@ from kquery_spark.spark_bridge.relations.iceberg import IcebergScan, iceberg_sca
 from kquery_spark.spark_bridge.session.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.session.zone_rules import follow_zone
 from kquery_spark.types.names import spark_name as name_of
+from kquery_spark.types.spark_json import arrow_schema, has_coarse_times
 
 _SOURCES = "org.apache.spark.sql.execution.datasources."
 _FILES = f"{_SOURCES}HadoopFsRelation"

@@ -13,8 +13,8 @@ from kquery_spark.frontends.catalyst.versions import CAST
 from kquery_spark.functions.casts import TIME_DECIMALS, can_raise, check_cast, prints_decimals
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.plan.spark_types import decimals_of_time, is_exact_in_arrow
 from kquery_spark.types import names as t
+from kquery_spark.types.spark_json import decimals_of_time, is_exact_in_arrow
 
 
 @EXPRESSIONS.handles("Cast", family="casts", partly="pairs of types that the engine casts exactly as Spark")

@@ -28,8 +28,8 @@ from kquery_spark.spark_bridge.plan.plan_tree import (
     JAVA_METHOD_OWNERS,
     CatalystNode,
 )
-from kquery_spark.spark_bridge.plan.spark_types import is_variant
 from kquery_spark.types import names as t
+from kquery_spark.types.spark_json import is_variant
 from kquery_spark.types.units import DAY_MICROS
 
 _BASE64 = f"{EXPRESSION_CLASSES}Base64"

@@ -18,9 +18,9 @@ from kquery_spark.functions.registry import EvalMode, Function, for_catalyst
 from kquery_spark.kernels.compiled import CompiledLoops
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 from kquery_spark.spark_bridge.session.settings import PRECISION_LOSS_SETTING
 from kquery_spark.types import names as t
+from kquery_spark.types.spark_json import arrow_type
 
 # Fields that are not arguments. A function with another such field must have a handler of its own.
 _MODE_FIELDS = ("evalMode", "evalContext")

@@ -16,8 +16,8 @@ from kquery_spark.frontends.catalyst.literals import literal
 from kquery_spark.frontends.catalyst.scope import same_type
 from kquery_spark.sources.file_columns import METADATA
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.plan.spark_types import is_variant
 from kquery_spark.types import names as t
+from kquery_spark.types.spark_json import is_variant
 
 
 @EXPRESSIONS.handles("AttributeReference", family="values")

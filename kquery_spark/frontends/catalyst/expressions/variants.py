@@ -12,8 +12,8 @@ from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, 
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.kernels.compiled import VARIANT_LOOPS
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.plan.spark_types import variant_path
 from kquery_spark.types import names as t
+from kquery_spark.types.spark_json import variant_path
 
 _WHOLE = "$"
 

@@ -22,10 +22,10 @@ from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.sources.base import Source
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 from kquery_spark.spark_bridge.python.functions import PythonFunctions
 from kquery_spark.spark_bridge.relations.leaves import RelationReader
 from kquery_spark.spark_bridge.session.settings import SessionSettings
+from kquery_spark.types.spark_json import arrow_type
 
 
 @dataclass(frozen=True)

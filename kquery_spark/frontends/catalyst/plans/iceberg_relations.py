@@ -14,9 +14,9 @@ from kquery_spark.sources.base import Source
 from kquery_spark.sources.iceberg.features import METADATA_COLUMNS
 from kquery_spark.sources.iceberg.source import FILE_FORMAT, data_file, iceberg_source
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 from kquery_spark.spark_bridge.relations.iceberg import IcebergScan
 from kquery_spark.spark_bridge.relations.leaves import V2_SCAN
+from kquery_spark.types.spark_json import arrow_type
 
 
 @PLANS.handles(V2_SCAN, family="leaves", partly="Iceberg tables, as docs/sources.md says")

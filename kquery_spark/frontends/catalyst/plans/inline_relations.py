@@ -12,8 +12,8 @@ from kquery_spark.logical import Scan
 from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 from kquery_spark.spark_bridge.relations.leaves import LocalRows, RangeRelation
+from kquery_spark.types.spark_json import arrow_type
 
 # Every task and the query's plan contain these rows, so their number is limited.
 _MAX_INLINE_VALUES = 20_000

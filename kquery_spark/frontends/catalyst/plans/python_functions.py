@@ -15,10 +15,10 @@ from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import EvalPython
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.plan.spark_types import is_exact_in_arrow
 from kquery_spark.spark_bridge.python.call import PythonCall
 from kquery_spark.spark_bridge.python.functions import PythonFunctions
 from kquery_spark.types.names import is_nested
+from kquery_spark.types.spark_json import is_exact_in_arrow
 
 CONDITION = "not of year-month intervals; a nondeterministic function at one place of the query"
 

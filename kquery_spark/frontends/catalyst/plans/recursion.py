@@ -10,7 +10,7 @@ from kquery_spark.frontends.catalyst.plans.setops import positional
 from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import LastRound, LogicalPlan, Recursion, RecursionLimits, walk_plan
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.plan.spark_types import arrow_type
+from kquery_spark.types.spark_json import arrow_type
 
 
 @PLANS.handles("UnionLoop", family="recursion", partly="of files and rows of the query's own, in one task")

@@ -11,8 +11,8 @@ from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.plans.sorts import sort_keys
 from kquery_spark.frontends.catalyst.scope import check_key
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.plan.spark_types import is_year_month
 from kquery_spark.types import names as t
+from kquery_spark.types.spark_json import is_year_month
 
 _UNITS = {"RowFrame": FrameUnit.ROWS, "RangeFrame": FrameUnit.RANGE}
 _CURRENT = Literal(0, t.INT)

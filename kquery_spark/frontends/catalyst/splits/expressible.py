@@ -13,8 +13,8 @@ from kquery_spark.frontends.catalyst.plans.projections import REDUNDANT_FILTERS
 from kquery_spark.frontends.catalyst.versions import changed_calls, declined_classes
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 from kquery_spark.spark_bridge.session.settings import SessionSettings
+from kquery_spark.types.spark_json import arrow_type
 
 
 class _AnyAggregate(AggregateSink):

@@ -18,7 +18,7 @@ from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
 from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.sources.memory import memory_source
-from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.sources.parquet.path_source import parquet_source
 from kquery_spark.stages import build_stages
 
 CONFIG = EngineConfig()
