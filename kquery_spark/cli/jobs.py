@@ -6,7 +6,8 @@ import os
 import re
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,26 +34,38 @@ def run_script(job: str, arguments: Sequence[str], when: When = "auto") -> None:
     """
     if not os.path.isfile(job):
         raise Failure(Exit.MISSING_PATH, f"path does not exist: {job}")
-    adds_settings = _SUBMIT not in os.environ and "PYSPARK_GATEWAY_PORT" not in os.environ
-    if adds_settings:
-        site_names = _names_in_spark_defaults()
-        added = [s for s in supported_settings() if s.key not in site_names]
-        os.environ[_SUBMIT] = " ".join([*(f"--conf {s.key}={s.value}" for s in added), "pyspark-shell"])
     before = sys.argv, list(sys.path)
     sys.argv = [job, *arguments]
     sys.path.insert(0, os.path.dirname(os.path.abspath(job)))
     enable_everywhere(when=when)
     try:
-        with with_error_log():
+        with _recommended_settings(), with_error_log():
             runpy.run_path(job, run_name="__main__")
     except Exception as error:
-        sys.excepthook(type(error), error, _job_frames(error))
+        error.__traceback__ = _job_frames(error)
+        sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(int(Exit.UNEXPECTED))
     finally:
         disable_everywhere()
         sys.argv, sys.path[:] = before
-        if adds_settings:
-            os.environ.pop(_SUBMIT, None)
+
+
+@contextmanager
+def _recommended_settings() -> Iterator[None]:
+    """Let sessions start with the recommended settings, apart from those in ``spark-defaults.conf``.
+
+    A process that ``spark-submit`` started, or that has arguments for PySpark, has its settings already.
+    """
+    if _SUBMIT in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ:
+        yield
+        return
+    site_names = _names_in_spark_defaults()
+    added = [f"--conf {s.key}={s.value}" for s in supported_settings() if s.key not in site_names]
+    os.environ[_SUBMIT] = " ".join([*added, "pyspark-shell"])
+    try:
+        yield
+    finally:
+        os.environ.pop(_SUBMIT, None)
 
 
 def _names_in_spark_defaults() -> set[str]:
@@ -70,12 +83,8 @@ def _names_in_spark_defaults() -> set[str]:
 
 
 def _job_frames(error: Exception) -> TracebackType | None:
-    """Remove the frames that called the job from the error's traceback, and return the traceback.
-
-    A syntax error in the job itself has no other frames.
-    """
+    """Return the error's traceback without the frames that called the job; None for a syntax error in the job itself."""
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_globals.get("__name__") in (__name__, "runpy"):
         frames = frames.tb_next
-    error.__traceback__ = frames
     return frames

@@ -19,7 +19,7 @@ from kquery_spark.physical.pairs import max_pairs, pair_slices
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, concat_arrays, run_in_parts
 from kquery_spark.types.sizes import reserve_gather, reserve_rows
-from kquery_spark.types.vector import Int64s, Vector, from_arrow
+from kquery_spark.types.vector import Int64s, from_arrow
 
 _ROW_NUMBER_BYTES = 40  # the memory for row numbers per generated row
 
@@ -45,23 +45,41 @@ class GenerateExec(UnaryExec):
         program = Program(self.args, self.child.schema)
         fields = [self.child.schema.field(name) for name in self.required]
         fields += [pa.field(f"argument {i}", e.dtype) for i, e in enumerate(self.args)]
-        schema = pa.schema(fields)
+        schema = pa.schema([*fields, ("count", t.LONG)])
         places = [self.child.schema.get_field_index(name) for name in self.required]
 
         def evaluate(batch: Batch) -> Batch:
-            args = (v.filled(batch.num_rows).data for v in program.run(batch))
-            return Batch(schema, (*(batch.columns[i] for i in places), *args), batch.num_rows)
+            args = [v.filled(batch.num_rows).data for v in program.run(batch)]
+            counts = pa.array(self._counts(args[0], batch.num_rows))
+            return Batch(schema, (*(batch.columns[i] for i in places), *args, counts), batch.num_rows)
 
         for batch in self.child.run(task):
             for _, evaluated in run_in_parts(evaluate, batch, repeatable=program.is_deterministic):
                 yield from self._generated_batches(evaluated)
 
+    def _counts(self, data: pa.Array, n: int) -> Int64s:
+        """Return the number of rows that each input row generates, without those that ``outer`` adds.
+
+        data: the first argument.
+        """
+        if self.generator is Generator.STACK:
+            return np.full(n, -(-len(self.args) // self._width), np.int64)
+        if self.generator is not Generator.REPLICATE:
+            return _lengths(data)
+        counts: Int64s = np.maximum(data.fill_null(0).to_numpy(zero_copy_only=False), 0)
+        return counts
+
+    @property
+    def _width(self) -> int:
+        """The number of generated columns."""
+        return len(self.output) - len(self.required)
+
     def _generated_batches(self, evaluated: Batch) -> Iterator[Batch]:
         """Yield the generated rows in batches of at most ``max_pairs`` rows, or of a single input row that has more.
 
-        evaluated: the required columns, and then the arguments.
+        evaluated: the required columns, the arguments, and the number of rows that each input row generates.
         """
-        counts, limit = self._counts(evaluated), max_pairs()
+        counts, limit = evaluated.columns[-1].to_numpy(), max_pairs()
         for start, stop in pair_slices(counts, limit):
             part, count = evaluated.slice(start, stop - start), int(counts[start:stop].sum())
             # A slice with more rows than the limit is one input row. Its copies are output in several batches.
@@ -73,21 +91,10 @@ class GenerateExec(UnaryExec):
             for _, rows in run_in_parts(self._generate, part, repeatable=True):
                 yield rows
 
-    def _counts(self, evaluated: Batch) -> Int64s:
-        """Return the number of rows that each input row generates, without those that ``outer`` adds."""
-        n = evaluated.num_rows
-        if self.generator is Generator.STACK:
-            return np.full(n, self._stack_depth, np.int64)
-        data = evaluated.columns[len(self.required)]
-        if self.generator is not Generator.REPLICATE:
-            return _lengths(data)
-        counts: Int64s = np.maximum(data.fill_null(0).to_numpy(zero_copy_only=False), 0)
-        return counts
-
     def _generate(self, evaluated: Batch) -> Batch:
         """Return all rows that a slice of input rows generates, including those that ``outer`` adds."""
-        args = [evaluated.vector(i) for i in range(len(self.required), len(evaluated.columns))]
-        owners, generated = self._generated(args, evaluated.num_rows)
+        *args, counts = evaluated.columns[len(self.required) :]
+        owners, generated = self._generated_columns(args, counts.to_numpy())
         return self._with_required(evaluated, owners, generated)
 
     def _with_required(self, evaluated: Batch, owners: Int64s, generated: list[pa.Array]) -> Batch:
@@ -97,30 +104,21 @@ class GenerateExec(UnaryExec):
         index = pa.array(owners)
         return Batch(self.output, (*(c.take(index) for c in required), *generated), len(owners))
 
-    @property
-    def _stack_depth(self) -> int:
-        """The number of rows that STACK generates from a row."""
-        return -(-len(self.args) // (len(self.output) - len(self.required)))
-
-    def _generated(self, args: list[Vector], n: int) -> tuple[Int64s, list[pa.Array]]:
-        """Return the input row of each generated row (its owner), and the generated columns.
+    def _generated_columns(self, args: list[pa.Array], counts: Int64s) -> tuple[Int64s, list[pa.Array]]:
+        """Return the input row of each generated row (its owner), and the generated columns. counts: as in ``_counts``.
 
         For ``explode`` of the arrays [7, 8], [] and [9], the owners are 0 0 2 and the values 7 8 9. With ``outer``, the
         empty array gives a row with NULL, and the owners are 0 0 1 2.
         """
+        reserve_rows(int(counts.sum()), _ROW_NUMBER_BYTES)
+        owners = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
         if self.generator is Generator.REPLICATE:
-            counts = args[0].data.fill_null(0).to_numpy(zero_copy_only=False)
-            counts = np.maximum(counts, 0)
-            reserve_rows(int(counts.sum()), _ROW_NUMBER_BYTES)
-            return np.repeat(np.arange(n, dtype=np.int64), counts), []
+            return owners, []
         if self.generator is Generator.STACK:
-            return self._stacked(args, n)
-        data = args[0].data
-        lengths, values = _entries(data, self.generator is Generator.INLINE)
-        reserve_rows(int(lengths.sum()), _ROW_NUMBER_BYTES)
-        owners = np.repeat(np.arange(n, dtype=np.int64), lengths)
-        position = np.arange(len(owners), dtype=np.int64) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        empty_rows = np.flatnonzero(lengths == 0) if self.outer else np.zeros(0, np.int64)
+            return owners, self._stacked(args, owners)
+        values = _entries(args[0], counts, self.generator is Generator.INLINE)
+        position = np.arange(len(owners), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
+        empty_rows = np.flatnonzero(counts == 0) if self.outer else np.zeros(0, np.int64)
         if len(empty_rows):
             # Add an output row for each input row without entries, and sort the rows by owner again. ``source`` has the
             # position among the generated values; NULL for an added row.
@@ -135,26 +133,25 @@ class GenerateExec(UnaryExec):
         fields = [self.output.field(i) for i in range(len(self.required), len(self.output))]
         return owners, [from_arrow(f.type, v).data for f, v in zip(fields, values, strict=True)]
 
-    def _stacked(self, args: list[Vector], n: int) -> tuple[Int64s, list[pa.Array]]:
-        """Return the rows of ``stack``: for each of the ``n`` input rows, ``depth`` rows of ``width`` arguments.
+    def _stacked(self, args: list[pa.Array], owners: Int64s) -> list[pa.Array]:
+        """Return the columns of ``stack``: for each of the n input rows, ``depth`` rows of ``width`` arguments.
 
         ``stack(2, a, b, c)`` has the width 2 and gives the rows (a, b) and (c, NULL). Column 0 is the concatenation of the
-        vectors a and c; ``order`` takes the first value of a, the first of c, the second of a, and so on.
+        arrays a and c; ``order`` takes the first value of a, the first of c, the second of a, and so on.
         """
-        width = len(self.output) - len(self.required)
-        depth = self._stack_depth
-        owners = np.repeat(np.arange(n, dtype=np.int64), depth)
+        width, n = self._width, len(args[0])
+        depth = -(-len(args) // width)
         order = pa.array(np.tile(np.arange(depth, dtype=np.int64), n) * n + owners)
         columns = []
         for i in range(width):
             dtype = self.output.field(len(self.required) + i).type
-            parts = [args[j].data for j in range(i, len(args), width)]
+            parts = args[i::width]
             if len(parts) < depth:
                 parts.append(
                     pa.nulls(n, t.LONG if t.is_decimal(dtype) and pa.types.is_int64(parts[0].type) else dtype)
                 )
             columns.append(concat_arrays(dtype, parts).take(order))
-        return owners, columns
+        return columns
 
     @override
     def label(self) -> str:
@@ -165,22 +162,19 @@ class GenerateExec(UnaryExec):
         )
 
 
-def _entries(data: pa.Array, inline: bool) -> tuple[Int64s, list[pa.Array]]:
-    """Return the number of entries per row (0 for NULL), and the columns of the entries.
+def _entries(data: pa.Array, lengths: Int64s, inline: bool) -> list[pa.Array]:
+    """Return the columns of the entries: the elements of an array, or the keys and values of a map.
 
-    These are the elements of an array (``inline``: the fields of its structs), or the keys and values of a map.
+    lengths: the number of entries per row. inline: return the fields of the elements, which are structs.
     """
-    lengths = _lengths(data)
     if pa.types.is_map(data.type):
         # The offsets refer to ``keys`` and ``items``, which pyarrow does not slice together with the map.
         offsets = data.offsets.to_numpy().astype(np.int64)
         within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         index = pa.array(np.repeat(offsets[:-1], lengths) + within)
-        return lengths, [data.keys.take(index), data.items.take(index)]
+        return [data.keys.take(index), data.items.take(index)]
     values = data.flatten()
-    if inline:
-        return lengths, list(values.flatten())
-    return lengths, [values]
+    return list(values.flatten()) if inline else [values]
 
 
 def _lengths(data: pa.Array) -> Int64s:

@@ -255,7 +255,7 @@ class ColumnReader:
     def _fixed_width(
         self, rows: Int64s | None, layout: ValueLayout, dictionary: Bytes | None
     ) -> pa.Array | None:
-        """Decode values of a layout (``INDEX_LAYOUT``: dictionary indices). dictionary: all dictionary values, as in Arrow."""
+        """Decode values of a layout (``INDEX_LAYOUT``: indices). dictionary: all dictionary values, as in Arrow."""
         pages = self._pages
         if pages is None or dictionary is None:
             return None
