@@ -2,9 +2,9 @@
 
     python -m benchmarks.scale --data DIR --json scale.json
 
-Each case runs alternately on Spark and on the engine, and the answers are compared. Planning time is the time from the DataFrame to Spark's physical plan, and for the
-engine also to its stages. The query times include it. Memory is that of the Python driver, which caches the footers of
-files.
+Each case runs alternately on Spark and on the engine, and the answers are compared. Planning time starts with the
+DataFrame. It ends with the physical plan on Spark, and with the stages on the engine. Query times include the
+planning time. Memory is the memory of the Python driver, which caches the footers of the files.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MAX_LINKS = 10_000  # most file systems allow at least 32,000 hard links to a f
 
 @dataclass(frozen=True)
 class Case:
-    """A query over the generated table ``t``. write: creates the directory and writes the files of the table."""
+    """A query over the generated table ``t``. write: creates a directory and writes the table's files into it."""
 
     name: str
     write: Callable[[Path], None]
@@ -56,10 +56,10 @@ class Case:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """The result of a case. Times are medians, except for the first planning of the engine, which has no cached footers.
+    """The result of a case. Times are medians. first_planning_seconds: the engine's first planning, without cached footers.
 
     tasks, plan_bytes: the number of tasks and the serialized size of all stages. driver_bytes: the growth of the Python
-    driver's memory during all runs.
+    driver's memory during the first planning and the runs of the query.
     """
 
     name: str
@@ -74,7 +74,7 @@ class CaseResult:
 
 
 def small_files(count: int, rows: int = 10) -> Callable[[Path], None]:
-    """Write this number of equal files in directories of 1,000 files; most of them are hard links to a few files."""
+    """Return a function that writes ``count`` equal files, 1,000 per directory. Most are hard links to a few files."""
 
     def write(directory: Path) -> None:
         table = pa.table({"k": np.arange(rows) % 10, "v": np.arange(rows), "s": np.arange(rows).astype(str)})
@@ -93,7 +93,7 @@ def small_files(count: int, rows: int = 10) -> Callable[[Path], None]:
 
 
 def wide_rows(count: int, rows: int = 20_000) -> Callable[[Path], None]:
-    """Write one file with this many columns of integers."""
+    """Return a function that writes one file with ``count`` columns of integers."""
 
     def write(directory: Path) -> None:
         directory.mkdir()
@@ -106,7 +106,7 @@ def wide_rows(count: int, rows: int = 20_000) -> Callable[[Path], None]:
 
 
 def skewed_keys(share: float, rows: int = 10_000_000) -> Callable[[Path], None]:
-    """Write rows with evenly distributed keys, except for this share of rows, which has the key 7."""
+    """Return a function that writes rows with uniform keys, except that this share of the rows has the key 7."""
 
     def write(directory: Path) -> None:
         directory.mkdir()
@@ -156,12 +156,12 @@ def measure(spark: SparkSession, case: Case, directory: Path, runs: int) -> Case
         with session_settings(spark, case.settings):
             spark.read.parquet(str(path)).createOrReplaceTempView("t")
             before = process.memory_info().rss
-            _, first_planning = _planning(spark, case.sql)
+            _, first_planning = _planning_seconds(spark, case.sql)
             comparison, _ = compare(spark, case.name, case.sql, runs)
             if not comparison.same or not comparison.accelerated:
                 raise ValueError(f"{case.name}: {comparison.difference or comparison.reasons}")
-            grown = process.memory_info().rss - before
-            planning = [_planning(spark, case.sql) for _ in range(runs)]
+            memory_growth = process.memory_info().rss - before
+            planning = [_planning_seconds(spark, case.sql) for _ in range(runs)]
             parts = plan_frame(spark.sql(case.sql)).parts
             stages = [stage for part in parts for stage in part.compiled.graph.stages]
             return CaseResult(
@@ -173,14 +173,14 @@ def measure(spark: SparkSession, case: Case, directory: Path, runs: int) -> Case
                 first_planning,
                 sum(len(stage.tasks) for stage in stages),
                 sum(len(to_bytes(stage)) for stage in stages),
-                grown,
+                memory_growth,
             )
     finally:
         shutil.rmtree(path)
 
 
-def _planning(spark: SparkSession, sql: str) -> tuple[float, float]:
-    """Return the seconds until Spark has its physical plan, and until the engine has its stages."""
+def _planning_seconds(spark: SparkSession, sql: str) -> tuple[float, float]:
+    """Return how many seconds Spark takes to its physical plan, and the engine to its stages."""
 
     def timed(plan: Callable[[DataFrame], Any]) -> float:
         frame = spark.sql(sql)
@@ -206,7 +206,7 @@ HEADINGS = (
 
 
 def cells(result: CaseResult) -> tuple[str, ...]:
-    """The cells of a result below ``HEADINGS``."""
+    """Return the table cells of a result, in the order of ``HEADINGS``."""
     return (
         result.name,
         f"{result.spark_seconds:.2f} s",
@@ -222,7 +222,7 @@ def cells(result: CaseResult) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Measure the cases, and print a row of a table for each."""
+    """Measure the cases, and print a table with one row per case."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
         "--data", type=Path, required=True, help="a directory for the files, which are removed afterward"
@@ -232,7 +232,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the results to this file")
     arguments = parser.parse_args()
     arguments.data.mkdir(parents=True, exist_ok=True)
-    spark = session("kquery_spark bench of scale", cores=2, driver_memory="6g")
+    spark = session("kquery_spark scale benchmark", cores=2, driver_memory="6g")
     results = []
     print(f"| {' | '.join(HEADINGS)} |\n{'|---' * len(HEADINGS)}|", flush=True)
     try:

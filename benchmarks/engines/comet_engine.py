@@ -1,4 +1,4 @@
-"""Apache DataFusion Comet, a plugin that runs Spark's operators natively, in a Spark session of its own."""
+"""Runs queries on Apache DataFusion Comet, a plugin for native operators, in its own Spark session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.suites.base import Query, Table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Release of Spark -> the package of the newest Comet for it, which Spark downloads from Maven Central.
+#: Spark release -> Maven coordinates of the newest Comet for it, which Spark downloads from Maven Central.
 PACKAGES = {
     "4.0": "org.apache.datafusion:comet-spark-spark4.0_2.13:0.12.0",
     "4.1": "org.apache.datafusion:comet-spark-spark4.1_2.13:1.2.0",
@@ -45,7 +45,7 @@ class Engine:
         )
 
     def load(self, tables: Sequence[Table]) -> None:
-        """Make the tables temporary views."""
+        """Register the tables as temporary views."""
         register(self._spark, tables)
 
     def run(self, query: Query) -> Run:

@@ -51,8 +51,8 @@ def delta_source(
 ) -> Source:
     """Return a source of the rows of a version of a table (default: the latest); raises SourceError if it cannot be read.
 
-    options: the storage options of ``register_parquet``, which deltalake also uses. session: that of the context, or
-    None. It matters because Delta reads the files with Spark's Parquet reader.
+    options: the storage options of ``register_parquet``, which deltalake also uses. session: the settings that the
+    reader of the files follows, because Delta reads them with Spark's Parquet reader; None without Spark.
     """
     local = literal_local_path(path)
     if local is not None:
@@ -90,12 +90,13 @@ def _source_of(path: str, table: Any, time_zone: str, session: SessionForFiles |
     except Unsupported as error:
         raise SourceError(f"{path} cannot be read: {error.reason}") from None
     partition_fields = [schema.field(name) for name in metadata.partition_columns]
-    has_instants = any(pa.types.is_timestamp(f.type) and f.type.tz for f in partition_fields)
-    if has_instants and fixed_offset(time_zone) != 0:
+    has_timestamps = any(pa.types.is_timestamp(f.type) and f.type.tz for f in partition_fields)
+    if has_timestamps and fixed_offset(time_zone) != 0:
         # Spark reads values without an offset in its session's time zone (getPartitionValuesRow in Delta's
         # TahoeFileIndex), but deltalake reads them in UTC, and does not show which values have an offset.
         raise SourceError(
-            f"{path} cannot be read: it is partitioned by a timestamp, which is supported only in the time zone UTC"
+            f"{path} cannot be read: it is partitioned by a timestamp, which is supported only in a context "
+            "with the time zone UTC"
         )
     files = _files(path, table, partition_fields)
     if not files:

@@ -30,9 +30,9 @@ class _Entry:
 
 @dataclass
 class _Build:
-    """A build in progress. The run that builds the value holds the lock.
+    """A build in progress. The run that builds the value holds the lock; other runs wait for it.
 
-    is_shared: False once the build has raised ``NotShared``.
+    is_shared: False once the build has raised ``NotShared``. The waiting runs then build without the lock.
     """
 
     lock: threading.Lock

@@ -38,12 +38,12 @@ _MIN_REDUCED_BYTES_PER_DECODED_BYTE = 1.0
 _REPEATABLE = (Scan, Filter, Projection, Join)
 
 #: A predicate on plans, such as whether every task can compute the plan by itself.
-Test = Callable[[LogicalPlan], bool]
+PlanPredicate = Callable[[LogicalPlan], bool]
 #: A key of the plan to reduce, and the expression over the other side of the join that it is compared with.
 KeyPair = tuple[Expr, Expr]
 
 
-def reduce_sides(plan: Join, estimator: Estimator, is_replicable: Test) -> Join:
+def reduce_sides(plan: Join, estimator: Estimator, is_replicable: PlanPredicate) -> Join:
     """Reduce each side of the join by keys of the other side if that is cheap and drops most rows.
 
     Only a side whose rows are dropped without a match can be reduced. is_replicable: whether every task can compute a plan
@@ -114,7 +114,7 @@ def _reduce_side(
     other: LogicalPlan,
     keys: Sequence[KeyPair],
     estimator: Estimator,
-    is_replicable: Test,
+    is_replicable: PlanPredicate,
 ) -> LogicalPlan:
     """Reduce ``side`` by the part of ``other`` that has the smallest share of a key's values, if it is small enough."""
     # Every part of the other side with all values of a key can reduce this side. The one that leaves the fewest values
@@ -132,7 +132,7 @@ def _reduce_side(
 
 
 def _is_cheap_relative_to(
-    part: LogicalPlan, side: LogicalPlan, estimator: Estimator, is_replicable: Test
+    part: LogicalPlan, side: LogicalPlan, estimator: Estimator, is_replicable: PlanPredicate
 ) -> bool:
     """True if computing ``part`` once more in every task is cheap in comparison with ``side``."""
     if not is_repeatable(part, _REPEATABLE) or not is_replicable(part):

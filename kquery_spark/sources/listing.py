@@ -83,7 +83,7 @@ class _FoundFile(NamedTuple):
 
     @property
     def is_summary(self) -> bool:
-        """Whether Spark lists the file only because it may have the table's schema."""
+        """True for ``_metadata``, ``_common_metadata``, and names that begin like them: they have a schema and no rows."""
         name = self.relative.rpartition("/")[2]
         return name.startswith(SUMMARY_NAMES) and "=" not in name
 
@@ -94,7 +94,7 @@ def _files_below(path: str) -> list[_FoundFile]:
     listed = _list_remote(path) if local is None else _list_local(local)
     if not listed:
         is_file = local is not None and os.path.exists(local)
-        hint = "; it is a glob, as in Spark, so write ? instead of characters like [" if is_file else ""
+        hint = "; the path is a glob, as in Spark; write ? instead of characters such as [" if is_file else ""
         raise SourceError(f"no such file or directory: {path}{hint}")
     found = [_FoundFile(file, relative, values_in_path(relative, file.path)) for file, relative in listed]
     if any(each.raw_partition for each in found if not each.is_summary):
@@ -117,7 +117,7 @@ def partitioned_files(paths: Sequence[str], tz: str = "UTC") -> PartitionedFiles
 def _hidden(name: str) -> bool:
     """Return whether Spark does not list a file or directory (``HadoopFSUtils.shouldFilterOutPathName``)."""
     if name.startswith(SUMMARY_NAMES):
-        return name.endswith("._COPYING_")
+        return False
     return (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
 
 
@@ -252,7 +252,10 @@ def _list_remote(path: str) -> list[tuple[DataFile, str]]:
 
 
 def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:
-    """Return the files and directories that a path or glob matches, except hidden files. A path to one is an error."""
+    """Return the files and directories that a path or glob matches, except hidden files.
+
+    Raises SourceError for a path, other than a glob, that is a hidden file.
+    """
     wildcard = _WILDCARD.search(inner)
     if wildcard is None:
         info = fs.get_file_info(inner)
@@ -263,9 +266,8 @@ def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:
     patterns = _expand_glob(inner)  # raises SourceError for some globs, so it comes before the requests
     fixed = inner[: wildcard.start()].rpartition("/")[0]
     infos = fs.get_file_info(pafs.FileSelector(fixed or "/", recursive=True))
-    directories = _directories_of(
-        infos
-    )  # including those that Arrow reports as empty files, see _remote_files
+    # This includes the directories that Arrow reports as empty files (see ``_remote_files``).
+    directories = _directories_of(infos)
     matches = [
         info
         for info in infos

@@ -16,7 +16,7 @@ from kquery_spark.physical.hashing import bucket_ids, partition_ids, partition_o
 from kquery_spark.physical.key_ranges import range_ids
 from kquery_spark.physical.operators import Partitioning
 from kquery_spark.stages.compact import compact, restore
-from kquery_spark.types.batch import Batch, coalesced, concat, cut, run_in_parts
+from kquery_spark.types.batch import Batch, coalesced, concat, cut, has_large_dictionary, run_in_parts
 from kquery_spark.types.sizes import check_string_bytes
 from kquery_spark.types.vector import Vector, decode
 
@@ -47,9 +47,7 @@ def encode(batch: Batch) -> pa.Buffer:
 
 
 def _encodable(column: pa.Array) -> pa.Array:
-    """Decode a column whose dictionary has more entries than the batch has rows, and would take more bytes than these."""
-    is_large = pa.types.is_dictionary(column.type) and len(column.dictionary) > len(column)
-    return decode(column) if is_large else column
+    return decode(column) if has_large_dictionary(column) else column
 
 
 def one_cell(content: pa.Buffer) -> pa.Array:

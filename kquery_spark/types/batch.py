@@ -19,10 +19,11 @@ from kquery_spark.types.vector import Flags, Int64s, Vector, decode, fill, from_
 Result = TypeVar("Result")
 
 _MAX_COALESCED_BYTES = 64 << 20
-# Leaves a quarter of the bytes that one array can have for the batch that exceeds the limit.
+# Three quarters of the bytes of one array. The rest is for the batch that makes the buffer exceed this limit.
 _MAX_BUFFERED_BYTES = MAX_STRING_BYTES // 4 * 3
-# Dictionary columns are not decoded if this would take more than this many times the bytes of the arrays.
-_MAX_DECODED_RATIO = 2
+# ``concat`` does not decode dictionaries if the decoded arrays would have more bytes than the first number, and more than
+# the second number of times the bytes of the encoded ones.
+_MAX_UNCHECKED_BYTES, _MAX_DECODED_RATIO = 64 << 20, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +140,18 @@ def trim_dictionaries(batch: Batch) -> Batch:
     A selection of rows keeps the whole dictionary: 10 rows of a column with a dictionary of 20 MB take 20 MB. The columns
     stay dictionaries, because ``concat`` may decode all arrays of a column if one of them is plain.
     """
-    columns = tuple(
-        decode(c).dictionary_encode() if pa.types.is_dictionary(c.type) and len(c.dictionary) > len(c) else c
-        for c in batch.columns
-    )
+    columns = tuple(_trimmed(c) if has_large_dictionary(c) else c for c in batch.columns)
     return Batch(batch.schema, columns, batch.num_rows)
+
+
+def _trimmed(column: pa.DictionaryArray) -> pa.DictionaryArray:
+    used = column.indices.drop_null().unique()
+    return pa.DictionaryArray.from_arrays(pc.index_in(column.indices, used), column.dictionary.take(used))
+
+
+def has_large_dictionary(column: pa.Array) -> bool:
+    """Return whether a column is a dictionary with more entries than rows, and so usually with more bytes than needed."""
+    return pa.types.is_dictionary(column.type) and len(column.dictionary) > len(column)
 
 
 def run_in_parts(
@@ -227,9 +235,7 @@ def _of_one_form(dtype: pa.DataType, arrays: list[pa.Array]) -> list[pa.Array]:
     if pa.types.is_nested(dtype):
         return [a if a.type == dtype else a.cast(dtype) for a in arrays]
     if _grows_when_decoded(arrays):
-        return _with_one_dictionary(
-            [a if pa.types.is_dictionary(a.type) else a.dictionary_encode() for a in arrays]
-        )
+        return _unified([a if pa.types.is_dictionary(a.type) else a.dictionary_encode() for a in arrays])
     return [decode(a) if pa.types.is_dictionary(a.type) else a for a in arrays]
 
 
@@ -239,19 +245,25 @@ def _grows_when_decoded(arrays: list[pa.Array]) -> bool:
     Memory budgets count the encoded size of dictionary arrays. Decoded, 24 million rows of a dictionary of 200-byte strings
     take 4.8 GB instead of 96 MB, and exceed the offsets of one array.
     """
-    dictionaries = [a for a in arrays if pa.types.is_dictionary(a.type)]
-    if any(a.dictionary.type not in (t.STRING, t.BINARY) for a in dictionaries):
+    encoded = [a for a in arrays if pa.types.is_dictionary(a.type)]
+    dictionaries = [a.dictionary for a in encoded]
+    if any(d.type not in (t.STRING, t.BINARY) for d in dictionaries):
         return False  # numbers do not grow much
-    lengths = [pc.binary_length(a.dictionary) for a in dictionaries]
-    # In most cases, a cheap upper bound (all rows have the longest string) shows that the decoded size is small.
-    longest = (pc.max(each).as_py() or 0 for each in lengths)
-    if sum(len(a) * most for a, most in zip(dictionaries, longest, strict=True)) <= _MAX_COALESCED_BYTES:
+    # Two upper bounds show in most cases that the decoded size is small: all rows have one string that is as long as the
+    # whole dictionary, or as its longest string.
+    if sum(len(a) * d.nbytes for a, d in zip(encoded, dictionaries, strict=True)) <= _MAX_UNCHECKED_BYTES:
         return False
-    sizes = (n.take(a.indices) for a, n in zip(dictionaries, lengths, strict=True))
-    decoded: int = sum(pc.sum(each).as_py() or 0 for each in sizes)
+    # Batches of one row group share a dictionary, so its lengths are computed once.
+    keys = [(d.buffers()[2].address, d.offset, len(d)) if len(d) else None for d in dictionaries]
+    lengths = {key: pc.binary_length(d) for key, d in zip(keys, dictionaries, strict=True)}
+    longest = {key: pc.max(each).as_py() or 0 for key, each in lengths.items()}
+    if sum(len(a) * longest[key] for a, key in zip(encoded, keys, strict=True)) <= _MAX_UNCHECKED_BYTES:
+        return False
+    sizes = (pc.sum(lengths[key].take(a.indices)).as_py() or 0 for a, key in zip(encoded, keys, strict=True))
+    decoded: int = sum(sizes)
     plain = sum(a.nbytes for a in arrays if not pa.types.is_dictionary(a.type))
-    nbytes = plain + sum(a.nbytes for a in dictionaries)
-    is_large = decoded > max(_MAX_COALESCED_BYTES, _MAX_DECODED_RATIO * nbytes)
+    nbytes = plain + sum(a.nbytes for a in encoded)
+    is_large = decoded > max(_MAX_UNCHECKED_BYTES, _MAX_DECODED_RATIO * nbytes)
     return is_large or bool(decoded + plain > MAX_STRING_BYTES)
 
 
@@ -263,6 +275,10 @@ def _with_one_dictionary(arrays: list[pa.Array]) -> list[pa.Array]:
     are_large = sum(len(a.dictionary) for a in arrays) > max(65536, sum(map(len, arrays)) // 2)
     if are_large and not _grows_when_decoded(arrays):
         return [decode(a) for a in arrays]
+    return _unified(arrays)
+
+
+def _unified(arrays: list[pa.Array]) -> list[pa.Array]:
     return list(pa.chunked_array(arrays).unify_dictionaries().chunks)
 
 

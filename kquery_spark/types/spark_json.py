@@ -17,7 +17,7 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.types import names as t
 
-ATOMIC: Final[dict[str, pa.DataType]] = {
+ATOMIC_TYPES: Final[dict[str, pa.DataType]] = {
     "void": t.NULL,
     "boolean": t.BOOL,
     "byte": t.BYTE,
@@ -109,7 +109,7 @@ def arrow_type(spark: Any, time_zone: str) -> pa.DataType:
     if not isinstance(spark, str):
         raise Unsupported(f"the data type {spark!r} is not known")
     spark = _ALIASES.get(spark, spark)
-    atomic = ATOMIC.get(spark.removesuffix(f" collate {_PLAIN_COLLATION}"))
+    atomic = ATOMIC_TYPES.get(spark.removesuffix(f" collate {_PLAIN_COLLATION}"))
     if atomic is not None:
         return atomic
     if spark == "timestamp":
@@ -142,7 +142,7 @@ def leaf_names(spark: Any) -> Iterator[str]:
 def is_parquet_type(name: str) -> bool:
     """Return whether Parquet has a leaf type by its name, so that a file stores it as what it is."""
     name = _ALIASES.get(name, name)
-    return name in ATOMIC or name in ("timestamp", TIME_NAME) or _DECIMAL.fullmatch(name) is not None
+    return name in ATOMIC_TYPES or name in ("timestamp", TIME_NAME) or _DECIMAL.fullmatch(name) is not None
 
 
 def is_variant(spark: Any) -> bool:

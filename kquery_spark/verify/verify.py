@@ -147,8 +147,8 @@ def compare_with_spark(frame: DataFrame) -> Comparison:
     shown = planned.config.progress and not draws_progress(context)
     with bypass(), progress("verify", "runs", 2, enabled=shown) as bar:
         bar.step = "Spark"
-        # A DataFrame that has run reads the files of its first run. If it reads tables, the engine plans with their current
-        # files, and so does a copy, which also does not pin the files that the user's DataFrame reads later.
+        # A DataFrame that reads tables pins their files when it first runs, but the engine plans with the current files. So
+        # Spark runs a new copy of the DataFrame: it reads the current files, and does not pin those of the user's DataFrame.
         reads_tables = planned.snapshot is not None
         expected = _run(unplanned_copy(frame, planned.bridge) if reads_tables else frame)
         bar.advance("the engine")

@@ -269,8 +269,8 @@ def test_a_child_process_runs_duckdb_and_says_why_it_cannot(in_session):
         child.close()
 
 
-@pytest.mark.skipif(pyspark.__version__.rpartition(".")[0] in PACKAGES, reason="this release has a Comet")
-def test_comet_says_which_releases_of_spark_it_supports():
+@pytest.mark.skipif(pyspark.__version__.rpartition(".")[0] in PACKAGES, reason="Comet supports this release")
+def test_comet_names_the_spark_releases_that_it_supports():
     child = OutsideEngine("comet", Settings(1, 1, "1g"))
     try:
         with pytest.raises(Skipped, match=r"Comet has no package for Spark .*, only for 4\.0, 4\.1"):

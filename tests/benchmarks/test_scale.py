@@ -27,7 +27,7 @@ def test_a_case_compares_answers_and_removes_its_files(spark: Any, tmp_path: Pat
     assert not list(tmp_path.iterdir())
 
 
-def test_links_are_files_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_gets_a_limited_number_of_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scale, "_MAX_LINKS", 2)
     scale.small_files(5)(tmp_path / "t")
     files = sorted((tmp_path / "t" / "part=0").iterdir())

@@ -50,7 +50,7 @@ def test_the_engine_runs_it_where_the_options_say(shell: Any, spark: Any) -> Non
     assert execution_of(shell.user_ns["slow"]) is None
 
 
-def test_spark_alone_runs_it_in_an_enabled_session(shell: Any, spark: Any) -> None:
+def test_engine_spark_bypasses_an_enabled_session(shell: Any, spark: Any) -> None:
     events: list[kq.QueryEvent] = []
     spark.sql("CREATE TABLE magic_t (k BIGINT, n BIGINT) USING parquet")
     kq.enable(spark, when="always")

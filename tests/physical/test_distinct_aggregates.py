@@ -93,7 +93,7 @@ def test_distinct_beside_other_aggregates(
 def test_large_groups_in_one_task_have_two_levels(
     table: pa.Table, keys: list[str], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They can spill; a single operator would put all rows of a group into one batch."""
+    """Two levels can spill, while a single operator would put all rows of a group into one batch."""
     monkeypatch.setattr(aggregate_lowering, "_MAX_DISTINCT_GROUP_BYTES", -1)
     child = scan(table)
     plan = aggregate(

@@ -110,7 +110,7 @@ def self_join(table: pa.Table) -> JoinExec:
 
 @pytest.mark.parametrize("name", [*plans(), "join"])
 def test_strings_spill_before_they_exceed_one_array(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They spill even if the budget allows more, because a column of a batch can have at most 2 GiB of strings."""
+    """Operators spill strings even within the budget, because a column of a batch has at most 2 GiB of them."""
     monkeypatch.setattr(batch_module, "_MAX_BUFFERED_BYTES", TINY.memory_bytes)
     plan = plans()[name] if name in plans() else self_join(T)
     _, task = execute(plan, {"t": T}, ROOMY, rows=700)
@@ -279,7 +279,7 @@ def held_bytes(plan: PhysicalPlan, inputs: pa.Table, config: EngineConfig) -> tu
     """Return the output, and the most bytes in arrays that the operator held, measured after each input and output batch."""
     most = 0
     output: list[Batch] = []
-    gc.collect()  # Arrow counts the arrays of the whole process, also those in garbage of other tests
+    gc.collect()  # Arrow counts all arrays of the process, also those in garbage of other tests
     before = pa.total_allocated_bytes()
 
     def measure() -> None:

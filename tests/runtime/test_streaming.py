@@ -142,7 +142,7 @@ read_one = threading.Event()
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_python_exits_although_a_result_is_not_read_to_its_end(end):
+def test_python_exits_before_all_batches_of_a_reader_are_read(end):
     done = subprocess.run(
         [sys.executable, "-c", EXIT + ENDS[end]], env={**os.environ, **worker_environment()},
         capture_output=True, text=True, timeout=60,

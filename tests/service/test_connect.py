@@ -266,7 +266,7 @@ def test_an_encrypted_service(context: kq.ExecutionContext, tmp_path: Path):
             kq.connect(f"grpc+tls://localhost:{service.port}")
 
 
-def test_a_reader_that_is_deleted_stops_the_query_there(context: kq.ExecutionContext):
+def test_deleting_a_reader_stops_the_query_in_the_service(context: kq.ExecutionContext):
     limits = ServiceLimits(running_queries=1)
     with (
         QueryService(context, limits=limits) as service,

@@ -113,7 +113,7 @@ def deleted(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["path", "relative", "file:", "file://", "link", "Path"])
-def test_deletion_vectors_however_the_table_is_given(
+def test_deletion_vectors_are_found_for_every_form_of_path(
     deleted: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(deleted.parent)
@@ -140,8 +140,8 @@ def test_paths_that_deltalake_resolves_differently_are_an_error(deleted: Path, n
         kq.ExecutionContext().register_delta("t", str(other))
 
 
-def test_files_of_other_directories(path: str, tmp_path: Path) -> None:
-    """The log of a shallow clone has the files of the cloned table with their URIs."""
+def test_shallow_clones_with_files_in_another_directory(path: str, tmp_path: Path) -> None:
+    """The log of a shallow clone names the files of the cloned table by URI."""
     clone = tmp_path / "clone"
     (clone / "_delta_log").mkdir(parents=True)
     actions = [

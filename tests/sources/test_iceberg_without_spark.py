@@ -142,11 +142,11 @@ def test_required_columns_and_fields_are_not_nullable(catalog: SqlCatalog) -> No
         {"a": 2, "s": None, "l": [], "m": None},  # pyiceberg writes NULL lists of structs as empty ones
         {"a": 3, "s": {"x": 3, "y": "z"}, "l": [], "m": []},
     ]
-    made = catalog.create_table("db.required", schema)
-    made.append(pa.Table.from_pylist(written, schema))
+    table = catalog.create_table("db.required", schema)
+    table.append(pa.Table.from_pylist(written, schema))
     ctx = kq.ExecutionContext()
-    ctx.register_iceberg("t", made)
-    found = ctx.sql("SELECT * FROM t ORDER BY a").to_arrow()
-    assert found.schema.equals(schema)
-    assert found.to_pylist() == written
+    ctx.register_iceberg("t", table)
+    result = ctx.sql("SELECT * FROM t ORDER BY a").to_arrow()
+    assert result.schema.equals(schema)
+    assert result.to_pylist() == written
     assert rows(ctx, "SELECT a FROM t WHERE s.x IS NULL OR m['k'] IS NULL ORDER BY a") == [(2,), (3,)]

@@ -38,20 +38,20 @@ def test_trimmed_rows_do_not_decode_the_batches_after_them() -> None:
 WORDS = pa.array([f"{i:03d}" * 60 for i in range(100)])
 
 
-def of_words(rows: int, first: int = 0) -> pa.DictionaryArray:
-    """Rows that use the words one after the other. Every 101st one is NULL."""
+def word_array(rows: int, first: int = 0) -> pa.DictionaryArray:
+    """Return a dictionary array that cycles through the words. Every 101st row is NULL."""
     indices = np.arange(first, first + rows) % 101
     return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32(), mask=indices == 100), WORDS)
 
 
 @pytest.mark.parametrize("limit,is_dictionary", [(1 << 18, True), (1 << 20, False)])
-def test_concat_decodes_no_dictionaries_that_would_grow(
+def test_concat_does_not_decode_dictionaries_that_would_grow(
     limit: int, is_dictionary: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Decoded, 4,000 rows of 180 bytes take 720 kB, but their indices take only 16 kB."""
-    monkeypatch.setattr(module, "_MAX_COALESCED_BYTES", limit)
+    monkeypatch.setattr(module, "_MAX_UNCHECKED_BYTES", limit)
     plain = pa.array(["a word that is in no dictionary", None, "003" * 60])
-    for arrays in ([of_words(2000), plain, of_words(2000, 7)], [plain, of_words(4000)]):
+    for arrays in ([word_array(2000), plain, word_array(2000, 7)], [plain, word_array(4000)]):
         joined = concat_arrays(pa.string(), arrays)
         assert pa.types.is_dictionary(joined.type) is is_dictionary
         assert (joined.nbytes < 1 << 18) is is_dictionary
@@ -59,20 +59,21 @@ def test_concat_decodes_no_dictionaries_that_would_grow(
 
 
 def test_concat_decodes_dictionaries_beside_larger_plain_strings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MAX_COALESCED_BYTES", 1 << 12)
+    monkeypatch.setattr(module, "_MAX_UNCHECKED_BYTES", 1 << 12)
     plain = pa.array([str(i) * 40 for i in range(4000)])
-    joined = concat_arrays(pa.string(), [of_words(100), plain])
+    joined = concat_arrays(pa.string(), [word_array(100), plain])
     assert pa.types.is_string(joined.type)
-    monkeypatch.setattr(module, "MAX_STRING_BYTES", plain.nbytes)  # the decoded words are too many
-    joined = concat_arrays(pa.string(), [of_words(100), plain])
+    # Now the decoded words do not fit into one array with the plain strings.
+    monkeypatch.setattr(module, "MAX_STRING_BYTES", plain.nbytes)
+    joined = concat_arrays(pa.string(), [word_array(100), plain])
     assert pa.types.is_dictionary(joined.type) and joined.slice(100).to_pylist() == plain.to_pylist()
 
 
-def test_concat_decodes_no_large_dictionaries_of_which_rows_use_a_long_string(
+def test_concat_does_not_decode_large_dictionaries_if_rows_use_a_long_string(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Both dictionaries have more entries than rows, but nearly all rows use the longest one."""
-    monkeypatch.setattr(module, "_MAX_COALESCED_BYTES", 1 << 20)
+    """Both dictionaries have more entries than rows, but all rows use the longest entry."""
+    monkeypatch.setattr(module, "_MAX_UNCHECKED_BYTES", 1 << 20)
     arrays = [
         pa.DictionaryArray.from_arrays(
             pa.array([0] * 3000, pa.int32()),

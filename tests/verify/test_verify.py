@@ -48,7 +48,7 @@ def test_a_changed_table(spark, tmp_path):
         spark.sql("INSERT INTO verified_t SELECT 7")
         assert kq.verify(ran).rows == 4
         assert kq.verify(unplanned).rows == 4
-        assert unplanned.count() == len(unplanned.collect()) == 4, "the check has not fixed the files"
+        assert unplanned.count() == len(unplanned.collect()) == 4, "the check must not pin the files"
     finally:
         spark.sql("DROP TABLE verified_t")
 

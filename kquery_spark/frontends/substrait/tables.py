@@ -112,7 +112,7 @@ class TableReader:
             uri = getattr(each, kind)
             path = local_path(uri) or uri
             if kind != "uri_path_glob" and is_glob(path):
-                raise SubstraitError(f"{path} has characters of globs, which is not supported")
+                raise SubstraitError(f"{path} has glob characters, which are supported only in uri_path_glob")
             paths.append(path)
         return Scan(", ".join(paths), self._plan.open_parquet(paths))
 

@@ -292,7 +292,7 @@ class Aggregation:
 
 @dataclass
 class _GroupingRatio:
-    """Counts the rows and groups of the batches that have less than two rows per group.
+    """Counts the rows and groups of the batches that have fewer than two rows per group.
 
     Batches with few groups are grouped in any case (``_has_few_groups``). They must not hide that grouping the others
     hardly reduces the rows.

@@ -36,7 +36,7 @@ _MAX_SAMPLE_GROUPS = 256
 _MAX_TABLE_CODES = 65536  # with more possible codes, neither the compiled loop nor the sample is used
 _MIN_COMPILED_ROWS = 4096
 MAX_COMPILED_GROUPS = 16_384
-"""The limit of groups for the compiled loops; the sizes or sums of more do not fit into the processor's caches."""
+"""The maximum number of groups for the compiled loops. Sizes or sums of more groups do not fit into the CPU caches."""
 # ``AGGREGATE_LOOPS.kernels`` measures work in column chunks. Without the loops, numbering or summing this number of rows
 # takes about as long as reading one chunk.
 _ROWS_PER_CHUNK = 65_536

@@ -85,8 +85,8 @@ class GenerateExec(UnaryExec):
             # A slice with more rows than the limit is one input row. Its copies are output in several batches.
             if self.generator is Generator.REPLICATE and count > limit:
                 for first in range(0, count, limit):
-                    copies = np.zeros(min(limit, count - first), np.int64)
-                    yield self._with_required(part, copies, [])
+                    owners = np.zeros(min(limit, count - first), np.int64)  # the only row of the slice
+                    yield self._with_required(part, owners, [])
                 continue
             for _, rows in run_in_parts(self._generate, part, repeatable=True):
                 yield rows

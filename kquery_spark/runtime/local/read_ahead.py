@@ -82,7 +82,7 @@ class TaskQueues:
                 if self._is_abandoned():
                     self._queues[task].append(
                         ExecutionError(
-                            "OPERATION_CANCELED", "Python exits, and the thread that read this result ended"
+                            "OPERATION_CANCELED", "Python is exiting, and the reading thread has ended"
                         )
                     )
                     return False
@@ -150,7 +150,7 @@ class TaskQueues:
         return queued < _BATCHES_AHEAD and self._held + self._expected <= self._budget.free
 
     def _is_abandoned(self) -> bool:
-        """Return True if Python exits and the thread that reads the result has ended, or ends now.
+        """Return True if Python is exiting and the thread that reads the result has ended or is about to end.
 
         The main thread and daemons end when Python exits. Other threads may still read the result to its end.
         """

@@ -35,7 +35,7 @@ Positions = npt.NDArray[np.int64]
 _LONG_LINE_BYTES = 1000  # shorter lines are not checked for deep nesting and long numbers
 _MAX_LINE_BYTES = 20_000_000
 _MAX_NAME_BYTES = 50_000  # Jackson refuses names of more characters, which have at least as many bytes
-_FEW_LINES = 32  # so few lines are parsed one by one instead of being bisected further
+_FEW_LINES = 32  # groups of at most this many lines are parsed line by line instead of being bisected
 _WORDS = re.compile(rb"[:,\[][ \t]*[+-]?(?:Inf|NaN)")
 # The second alternative matches a string without an end. Without it, the search would begin again at each of its quotes.
 _STRING = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)(?:"([ \t]*:)?|\\?\Z)')

@@ -32,8 +32,8 @@ from kquery_spark.types.units import DAY_MICROS
 from kquery_spark.types.vector import Int64s, from_arrow
 
 _TYPE_KEY = b"spark.sql.catalyst.type"
-# Types of Spark that its ORC files store as integers and strings, and declare in the metadata of the field.
-_OWN_TYPES = ("interval", "char", "varchar", "variant", "time(")
+# Spark types that ORC does not have: Spark stores them as other types, and declares them in the metadata of the field.
+_SPARK_ONLY_TYPES = ("interval", "char", "varchar", "variant", "time(")
 _MISSING_DAYS = 10  # days before 1582-10-15 that the hybrid calendar skips
 _MAX_NANOS_MILLIS = 9_223_372_036_854  # milliseconds; pyarrow reads timestamps as nanoseconds
 _TWO_DAYS_MICROS = 2 * DAY_MICROS
@@ -292,7 +292,7 @@ def spark_field(field: pa.Field, tz: str) -> pa.Field:
         return pa.field(field.name, t.TIMESTAMP_NTZ)
     if _is_wall_clock(field.type):
         return pa.field(field.name, t.timestamp(tz))
-    if declared.startswith(_OWN_TYPES):
+    if declared.startswith(_SPARK_ONLY_TYPES):
         raise Unsupported(f"the ORC column {field.name} of type {declared} is not supported")
     return pa.field(field.name, _supported_type(field.name, field.type, is_nested=False))
 
@@ -306,11 +306,12 @@ def check_orc_type(name: str, dtype: pa.DataType) -> None:
 def _supported_type(name: str, dtype: pa.DataType, is_nested: bool = True) -> pa.DataType:
     """Return the type without metadata of nested fields; raises Unsupported for types that cannot be read exactly."""
     if pa.types.is_struct(dtype):
-        return pa.struct([pa.field(f.name, _supported_part(name, f)) for f in dtype])
+        return pa.struct([pa.field(f.name, _supported_nested_type(name, f)) for f in dtype])
     if pa.types.is_map(dtype):
-        return pa.map_(_supported_part(name, dtype.key_field), _supported_part(name, dtype.item_field))
+        key_type = _supported_nested_type(name, dtype.key_field)
+        return pa.map_(key_type, _supported_nested_type(name, dtype.item_field))
     if pa.types.is_list(dtype):
-        return pa.list_(_supported_part(name, dtype.value_field))
+        return pa.list_(_supported_nested_type(name, dtype.value_field))
     if dtype == t.DATE and is_nested:
         raise Unsupported(f"the ORC column {name} has dates inside of a nested type, which is not supported")
     if dtype in (t.BOOL, t.STRING, t.BINARY, t.DATE) or t.is_numeric(dtype):
@@ -318,10 +319,10 @@ def _supported_type(name: str, dtype: pa.DataType, is_nested: bool = True) -> pa
     raise Unsupported(f"the ORC column {name} of type {dtype} is not supported")
 
 
-def _supported_part(name: str, field: pa.Field) -> pa.DataType:
-    """Return the type of a field inside of the column; raises Unsupported for types that cannot be read exactly."""
+def _supported_nested_type(name: str, field: pa.Field) -> pa.DataType:
+    """Return the type of a field nested in the column ``name``; raises Unsupported for types that cannot be read exactly."""
     declared = (field.metadata or {}).get(_TYPE_KEY, b"").decode(errors="replace")
-    if declared.startswith((*_OWN_TYPES, "timestamp_ntz")):
+    if declared.startswith((*_SPARK_ONLY_TYPES, "timestamp_ntz")):
         raise Unsupported(f"the ORC column {name} has a part of type {declared}, which is not supported")
     return _supported_type(name, field.type)
 

@@ -39,10 +39,11 @@ class _Leaves(NamedTuple):
     repetition_levels: Int64s
 
 
-def checked_reader(footer: bytes, file_size: int) -> pq.ParquetFile:
+def checked_reader(footer: bytes, file_size: int | None) -> pq.ParquetFile:
     """Parse a serialized FileMetaData; the metadata of the returned reader is safe to use.
 
-    file_size: size of the Parquet file in bytes. Raises ValueError or an Arrow error with the cause.
+    file_size: size of the Parquet file in bytes; None for a summary file, whose column chunks are in other files. Raises
+    ValueError or an Arrow error with the cause.
     """
     try:
         reader = pq.ParquetFile(pa.BufferReader(MAGIC + as_file(footer)), coerce_int96_timestamp_unit="us")
@@ -52,7 +53,7 @@ def checked_reader(footer: bytes, file_size: int) -> pq.ParquetFile:
     return reader
 
 
-def _check(footer: bytes, metadata: Any, file_size: int) -> None:
+def _check(footer: bytes, metadata: Any, file_size: int | None) -> None:
     """Raise ValueError for the first problem of the footer. metadata: the footer as pyarrow parsed it."""
     str(metadata.created_by)  # raises UnicodeDecodeError here, where it is expected
     leaves = _leaves(metadata)
@@ -94,7 +95,7 @@ def _check_groups(groups: Int64s) -> None:
             )
 
 
-def _problems(tables: FooterTables, leaves: _Leaves, file_size: int) -> Iterator[tuple[str, Any]]:
+def _problems(tables: FooterTables, leaves: _Leaves, file_size: int | None) -> Iterator[tuple[str, Any]]:
     """Yield each possible problem with a boolean matrix: True at [row group, leaf] where a chunk has it."""
     rows = tables.groups[:, [Group.ROWS]]
 
@@ -116,7 +117,8 @@ def _problems(tables: FooterTables, leaves: _Leaves, file_size: int) -> Iterator
         "has a null count beyond its number of values",
         (nulls > values) | ((nulls < -1) & (nulls != ABSENT)),
     )
-    yield from _placement_problems(column, file_size)
+    if file_size is not None:
+        yield from _placement_problems(column, file_size)
     yield from _statistics_problems(column, leaves)
     yield from _histogram_problems(column, leaves)
 

@@ -32,9 +32,9 @@ _DEFAULT_KEY = "EXISTS_DEFAULT"
 
 
 def declared_fields(footer: Mapping[bytes, bytes]) -> list[Mapping[str, Any]] | None:
-    """The columns in the schema that Spark wrote: the JSON of each ``StructField``; None for other files.
+    """Return the JSON of each ``StructField`` in the schema that Spark wrote; None for other files.
 
-    footer: the key-value pairs. A malformed schema is ignored, as by ``ParquetFileFormat``. Raises Unsupported for a schema
+    footer: the key-value pairs. Like ``ParquetFileFormat``, it ignores a malformed schema. Raises Unsupported for a schema
     in the form of Spark 1.1.
     """
     text = footer.get(_SCHEMA_KEY, b"").decode(errors="replace").strip()
@@ -48,22 +48,22 @@ def declared_fields(footer: Mapping[bytes, bytes]) -> list[Mapping[str, Any]] | 
     return schema["fields"] if is_struct else None
 
 
-def _is_type(spark: Any) -> bool:
-    """Return whether ``DataType.parseDataType`` accepts the form of a type in JSON; it declines objects with other keys.
+def _is_type(json_type: Any) -> bool:
+    """Return whether ``DataType.parseDataType`` accepts the form of a type in JSON; it rejects objects with other keys.
 
     The names of types are not checked here, because the engine declines a column of an unknown type.
     """
-    match spark:
+    match json_type:
         case str():
             return True
         case {"type": "udt", "pyClass": _, "sqlType": _}:
-            return len(spark) == 4 and ("class" in spark or "serializedClass" in spark)
-        case {"type": "struct", "fields": list(fields)} if len(spark) == 2:
+            return len(json_type) == 4 and ("class" in json_type or "serializedClass" in json_type)
+        case {"type": "struct", "fields": list(fields)} if len(json_type) == 2:
             return all(map(_is_field, fields))
-        case {"type": "array", "elementType": element, "containsNull": bool()} if len(spark) == 3:
+        case {"type": "array", "elementType": element, "containsNull": bool()} if len(json_type) == 3:
             return _is_type(element)
         case {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": bool()} if (
-            len(spark) == 4
+            len(json_type) == 4
         ):
             return _is_type(key) and _is_type(value)
     return False
@@ -72,12 +72,12 @@ def _is_type(spark: Any) -> bool:
 def _is_field(field: Any) -> bool:
     """Return whether ``DataType.parseStructField`` accepts a field; older releases write no ``nullable`` or ``metadata``."""
     match field:
-        case {"name": str(), "type": spark, "nullable": bool(), "metadata": dict()} if len(field) == 4:
-            return _is_type(spark)
-        case {"name": str(), "type": spark, "nullable": bool()} if len(field) == 3:
-            return _is_type(spark)
-        case {"name": str(), "type": spark} if len(field) == 2:
-            return _is_type(spark)
+        case {"name": str(), "type": json_type, "nullable": bool(), "metadata": dict()} if len(field) == 4:
+            return _is_type(json_type)
+        case {"name": str(), "type": json_type, "nullable": bool()} if len(field) == 3:
+            return _is_type(json_type)
+        case {"name": str(), "type": json_type} if len(field) == 2:
+            return _is_type(json_type)
     return False
 
 

@@ -73,7 +73,9 @@ def _open_paths(read: PathsRead) -> Source:
     from kquery_spark.sources.parquet.path_source import parquet_source
 
     source = parquet_source(read.paths, read.time_zone)
-    check_distinct_names(source.schema.names, read.case_sensitive)
+    check_distinct_names(
+        source.schema.names, read.case_sensitive
+    )  # follow_session finds columns by their names
     return source if read.session is None else follow_session(source, read.session)
 
 

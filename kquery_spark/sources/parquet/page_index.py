@@ -26,8 +26,8 @@ from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 from kquery_spark.types.arrow_types import STRINGS, is_any
 from kquery_spark.types.units import MICRO_NANOS
 
-# The most index bytes that one read fetches: the indexes of the whole file, or else those of a row group. The reads of
-# columns wait for it, so it must be small.
+# One read fetches the indexes of the whole file if they have at most the first number of bytes; otherwise it fetches those
+# of one row group, up to the second number. Column reads wait for it, so the numbers are small.
 _MAX_WHOLE_BYTES, _MAX_BYTES = 1 << 20, 8 << 20
 _WIDE = Context(prec=38)
 _MAX_DECIMAL_BYTES = 16

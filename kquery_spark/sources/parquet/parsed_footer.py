@@ -41,10 +41,14 @@ _BYTES_OF_A_FILE, _FOOTER_EXPANSION = 12 << 10, 8
 
 
 class ParsedFooter:
-    """The schema, the row groups and the statistics of a file. Facts that require all row groups are cached by column."""
+    """The schema, the row groups and the statistics of a file. Facts that require all row groups are cached by column.
 
-    def __init__(self, file: DataFile) -> None:
+    is_summary: whether the column chunks are in other files, so that only the schema can be used.
+    """
+
+    def __init__(self, file: DataFile, *, is_summary: bool = False) -> None:
         self.file = file
+        self._is_summary = is_summary
         reader = self._reader_of_footer()
         self.metadata: Any = reader.metadata
         self._key_values: dict[bytes, bytes] = self.metadata.metadata or {}
@@ -72,7 +76,8 @@ class ParsedFooter:
             if footer is None:
                 file.open_reader("Parquet", lambda: pq.ParquetFile(file.native))
                 raise ValueError("it has no plain footer")
-            return file.open_reader("Parquet", lambda: checked_reader(footer, file.size()), checked=True)
+            size = None if self._is_summary else file.size()
+            return file.open_reader("Parquet", lambda: checked_reader(footer, size), checked=True)
         except ValueError as error:
             raise SourceError(f"cannot read {self.file.path} as Parquet: {error}") from None
 

@@ -14,8 +14,8 @@ from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.files import naming_file
 from kquery_spark.sources.listing import SUMMARY_NAMES, partitioned_files
 from kquery_spark.sources.parquet.declared_types import check_names, columns_with_defaults, declared_type
-from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.open_files import open_file, open_files
+from kquery_spark.sources.parquet.parsed_footer import ParsedFooter
 from kquery_spark.sources.parquet.shredding import METADATA, VALUE
 from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.partitions import with_partitions
@@ -29,18 +29,22 @@ _ANNOTATIONS = ("NONE", "STRING", "INT", "DECIMAL", "DATE", "TIMESTAMP", "JSON",
 def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:
     """Build a source from paths of Parquet files, directories or globs; every column is nullable, as in Spark."""
     files, fields, summaries = partitioned_files(paths, tz)
-    first = _schema_file([*files, *summaries])
-    opened = open_file(replace(first, partition=()))
+    first = _choose_schema_file([*files, *summaries])
+    footer = (
+        ParsedFooter(first, is_summary=True)
+        if first in summaries
+        else open_file(replace(first, partition=()))
+    )
     with naming_file(first.path):
-        columns = with_partitions(_table_fields(opened, tz), fields)
-    _check_defaults(columns_with_defaults(opened.declared or ()), files)
+        columns = with_partitions(_table_fields(footer, tz), fields)
+    _check_defaults(columns_with_defaults(footer.declared or ()), files)
     return ParquetSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields))
 
 
-def _schema_file(files: Sequence[DataFile]) -> DataFile:
+def _choose_schema_file(files: Sequence[DataFile]) -> DataFile:
     """Return the file whose schema is the table's: a summary file, or else the first file in path order.
 
-    See Spark's ``ParquetUtils.inferSchema``.
+    It follows Spark's ``ParquetUtils.inferSchema``. Names such as ``_metadata_of_a`` have no precedence.
     """
 
     def preference(file: DataFile) -> tuple[int, str]:
@@ -57,22 +61,22 @@ def _check_defaults(columns: Sequence[str], files: Sequence[DataFile]) -> None:
             raise Unsupported(f"{opened.file.path} lacks {column}, which has a default value")
 
 
-def _table_fields(opened: OpenFile, tz: str) -> list[pa.Field]:
-    """The fields of a table with the columns of a file. Raises Unsupported for columns that the engine cannot read.
+def _table_fields(footer: ParsedFooter, tz: str) -> list[pa.Field]:
+    """Return the table fields for the columns of a file. Raises Unsupported for columns that the engine cannot read.
 
     Spark uses the schema that it has declared in the footer, while the engine decodes by the Parquet schema. If the two
     differ, the file is declined.
     """
-    for leaf in opened.leaves:
+    for leaf in footer.leaves:
         if not _is_known_annotation(leaf.logical_type):
             raise Unsupported(
                 f"the Parquet column {leaf.path} is annotated as {leaf.logical_type}, which is not supported"
             )
-    declared = opened.declared
+    declared = footer.declared
     if declared is None:
-        return [_stored_field(field, opened, tz) for field in opened.schema]
-    check_names(declared, opened.schema.names)
-    return [_declared_field(*fields, opened, tz) for fields in zip(opened.schema, declared, strict=True)]
+        return [_stored_field(field, footer, tz) for field in footer.schema]
+    check_names(declared, footer.schema.names)
+    return [_declared_field(*fields, footer, tz) for fields in zip(footer.schema, declared, strict=True)]
 
 
 def _is_known_annotation(logical_type: Any) -> bool:
@@ -83,17 +87,17 @@ def _is_known_annotation(logical_type: Any) -> bool:
     return logical_type.type in _ANNOTATIONS
 
 
-def _stored_field(field: pa.Field, opened: OpenFile, tz: str) -> pa.Field:
-    """The field of the table for a column of a file without a schema of Spark."""
+def _stored_field(field: pa.Field, footer: ParsedFooter, tz: str) -> pa.Field:
+    """Return the table field for a column of a file whose footer has no schema of Spark."""
     if _may_be_variant(field.type):
         raise Unsupported(f"the Parquet column {field.name} may have variants, which are not supported")
-    return pa.field(field.name, _stored_type(field, opened, tz))
+    return pa.field(field.name, _stored_type(field, footer, tz))
 
 
-def _declared_field(field: pa.Field, declared: Mapping[str, Any], opened: OpenFile, tz: str) -> pa.Field:
-    """The field of the table for a column that Spark declares."""
+def _declared_field(field: pa.Field, declared: Mapping[str, Any], footer: ParsedFooter, tz: str) -> pa.Field:
+    """Return the table field for a column that Spark declares in the footer."""
     dtype = declared_type(declared, tz)
-    stored = _stored_type(field, opened, tz)
+    stored = _stored_type(field, footer, tz)
     if stored != t.INTERVAL_STORAGE.get(dtype, dtype):
         declared_name, stored_name = t.spark_name(dtype), t.spark_name(stored)
         raise Unsupported(
@@ -102,11 +106,11 @@ def _declared_field(field: pa.Field, declared: Mapping[str, Any], opened: OpenFi
     return pa.field(field.name, dtype)
 
 
-def _stored_type(field: pa.Field, opened: OpenFile, tz: str) -> pa.DataType:
-    """The engine's type of a column, by the Parquet schema."""
-    if pa.types.is_nested(field.type) and opened.has_int96(field.name):
+def _stored_type(field: pa.Field, footer: ParsedFooter, tz: str) -> pa.DataType:
+    """Return the engine's type of a column by the Parquet schema."""
+    if pa.types.is_nested(field.type) and footer.has_int96(field.name):
         raise Unsupported(f"the Parquet column {field.name} has INT96 times inside, which is not supported")
-    if field.name in opened.int96:
+    if field.name in footer.int96:
         return t.timestamp(tz)
     return t.nullable_within(spark_column_type(field, tz))
 

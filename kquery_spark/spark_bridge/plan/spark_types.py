@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.types import names as t
-from kquery_spark.types.spark_json import ATOMIC, DAY_TIME_NAME, TIME_NAME
+from kquery_spark.types.spark_json import ATOMIC_TYPES, DAY_TIME_NAME, TIME_NAME
 
 _NAMES = {
-    **{arrow: name for name, arrow in ATOMIC.items()},
+    **{arrow: name for name, arrow in ATOMIC_TYPES.items()},
     **dict.fromkeys((pa.large_string(), pa.string_view()), "string"),
     **dict.fromkeys((pa.large_binary(), pa.binary_view()), "binary"),
     t.DAY_TIME: DAY_TIME_NAME,

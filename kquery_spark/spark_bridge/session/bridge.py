@@ -89,7 +89,8 @@ class Bridge:
     def config_and_costs(self) -> tuple[EngineConfig, CostModel]:
         """Read the engine's settings and the cost model (``spark.kquery.cost.*``) with one JVM call.
 
-        A setting with an invalid value keeps its default, and the user gets one ConfigWarning.
+        On a cluster, another call returns the current number of cores. A setting with an invalid value keeps its default,
+        and the user gets one ConfigWarning.
         """
         *values, excluded = session_values(
             self.conf, self.jvm, (*_SETTINGS, EXCLUDED_RULES_SETTING), unset=""
@@ -111,9 +112,12 @@ class Bridge:
         return config, costs
 
     def _parallelism(self) -> int:
-        """Return Spark's default parallelism: the current cores of a cluster, whose executors come and go."""
+        """Return Spark's default parallelism; for a cluster, the largest one that the session has seen.
+
+        Executors of a cluster register late. Dynamic allocation removes idle ones, and requests new ones for pending tasks.
+        """
         if self._cluster is not None and not is_stopped(self.spark):
-            self._cores = int(self._cluster.defaultParallelism())
+            self._cores = max(self._cores, int(self._cluster.defaultParallelism()))
         return self._cores
 
     def _unknown_settings(self) -> list[str]:

@@ -161,10 +161,10 @@ def test_crosstab_of_strings_that_name_columns(
     assert sorted(actual.collect(), key=str) == sorted(expected.collect(), key=str)
 
 
-def test_an_error_of_the_values_does_not_start_crosstab_again(
+def test_an_error_in_the_query_of_the_values_does_not_rerun_crosstab(
     frame: DataFrame, events: list[QueryEvent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise, a crosstab whose job the user has cancelled would run in Spark."""
+    """Otherwise, a crosstab whose job the user has canceled would run again in Spark."""
 
     def cancelled(self: EngineFrame) -> list[Any]:
         raise AnalysisException("cancelled")
@@ -174,7 +174,7 @@ def test_an_error_of_the_values_does_not_start_crosstab_again(
         frame.crosstab("k", "s")
 
 
-def test_crosstab_with_too_many_values_is_an_error_of_spark(
+def test_crosstab_with_too_many_values_raises_the_error_of_spark(
     frame: DataFrame, events: list[QueryEvent]
 ) -> None:
     with (

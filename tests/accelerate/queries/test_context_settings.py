@@ -104,7 +104,7 @@ def test_changed_settings_are_declined(spark: Any, name: str, value: str) -> Non
         assert query.count() == 1
 
 
-def test_unsupported_constants_replace_errors_of_the_analysis_but_no_interrupts() -> None:
+def test_unsupported_constants_replace_analysis_errors_but_not_interrupts() -> None:
     def refuse() -> SessionSettings:
         raise Unsupported("the session cannot be read")
 

@@ -135,7 +135,7 @@ def test_padded_strings_are_declined(spark: Any, tmp_path: Path, dtype: str, val
 def test_all_supported_types_are_read_as_declared(
     spark: Any, tmp_path: Path, times: str, legacy: bool, rewritten: bool
 ) -> None:
-    """The files of Spark are not declined, nor those that pyarrow writes from them, if these store the same columns."""
+    """Contexts read the files that Spark wrote, and copies by pyarrow that store the same columns."""
     path = str(tmp_path / "t")
     columns = {name: value for name, value in SUPPORTED.items() if times != "INT96" or "ltz" not in name}
     written = {
@@ -167,8 +167,8 @@ def test_all_supported_types_are_read_as_declared(
     assert ours.orderBy("p", "n").collect() == expected.orderBy("p", "n").collect()
 
 
-def test_other_columns_than_the_declared_ones_are_declined(spark: Any, tmp_path: Path) -> None:
-    """Spark follows the declaration that pyarrow copies, even if the columns are others."""
+def test_files_whose_columns_differ_from_the_declared_ones_are_declined(spark: Any, tmp_path: Path) -> None:
+    """Spark follows the declaration, which pyarrow copies even if it writes other columns."""
     path, copy = str(tmp_path / "t"), str(tmp_path / "copy.parquet")
     spark.sql("SELECT 1 AS id, struct(2 AS a, 'x' AS b) AS s").coalesce(1).write.parquet(path)
     table = pq.read_table(path)
@@ -190,7 +190,7 @@ def test_other_columns_than_the_declared_ones_are_declined(spark: Any, tmp_path:
             kq.ExecutionContext().register_parquet("t", copy)
 
 
-def test_times_of_another_kind_than_declared_are_declined(spark: Any, tmp_path: Path) -> None:
+def test_wall_clock_times_that_are_declared_as_instants_are_declined(spark: Any, tmp_path: Path) -> None:
     """pyarrow reads INT96 times, which are instants, as wall-clock times, and writes them as such."""
     path, copy = str(tmp_path / "t"), str(tmp_path / "copy.parquet")
     spark.sql("SELECT TIMESTAMP'2024-01-01 12:00:00' AS ts").write.parquet(path)
@@ -312,7 +312,7 @@ def test_schemas_that_only_spark_follows_are_declined(
         ),
     ],
 )
-def test_annotations_that_arrow_reads_otherwise_are_declined(
+def test_annotations_that_arrow_reads_differently_are_declined(
     spark: Any, tmp_path: Path, columns: str, reason: str
 ) -> None:
     """Spark reads enumerations as strings and groups with the annotation VARIANT as variants; it refuses the others."""

@@ -127,8 +127,8 @@ for name in ("python.worker.reuse", "sql.execution.arrow.maxBytesPerBatch", "pyt
 
 
 @pytest.mark.parametrize("place", sampled(["SPARK_CONF_DIR", "SPARK_HOME"], 1))
-def test_settings_of_the_site_stay(tmp_path, place):
-    """spark-defaults.conf wins over the recommended settings, which are added otherwise."""
+def test_spark_defaults_override_the_recommended_settings(tmp_path, place):
+    """Only recommended settings that spark-defaults.conf does not set are added."""
     (tmp_path / "job.py").write_text(SETTINGS)
     conf, environment = tmp_path, {"SPARK_CONF_DIR": str(tmp_path)}
     if place == "SPARK_HOME":

@@ -119,7 +119,7 @@ def test_paths_of_files_are_uris(tmp_path):
     assert rows_with("uri_file", f"file://{tmp_path}/a%20b.parquet") == [{"n": 1}]
     assert rows_with("uri_path_glob", f"{tmp_path}/r[1].parquet") == [{"n": 3}]
     for uri in (f"{tmp_path}/r[1].parquet", f"file://{tmp_path}/r%5B1%5D.parquet"):
-        with pytest.raises(SubstraitError, match=r"r\[1\]\.parquet has characters of globs"):
+        with pytest.raises(SubstraitError, match=r"r\[1\]\.parquet has glob characters"):
             rows_with("uri_file", uri)
 
 

@@ -49,6 +49,6 @@ def test_other_uses_are_not(context: kq.ExecutionContext) -> None:
     assert context.sql(joined).to_arrow().to_pydict() == {"n": [3]}
 
 
-def test_arguments_of_assert_true_are_one_use(context: kq.ExecutionContext) -> None:
+def test_assert_true_uses_its_argument_only_once(context: kq.ExecutionContext) -> None:
     query = f"{TABLE} SELECT assert_true((SELECT count(r) FROM c) = 3) AS a"
     assert context.sql(query).to_arrow().to_pydict() == {"a": [None]}
