@@ -10,6 +10,7 @@ queries. There are two remedies:
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ T = TypeVar("T")
 _MAX_REMEMBERED = 1000
 _SLICE_CODE_UNITS = 7000
 _SEPARATOR = "\x1e"
+_SEQUENCE = "scala.collection.Seq"  # in every version of Scala, for mutable and immutable sequences
 _ROW = "org.apache.spark.sql.catalyst.expressions.SpecializedGetters"
 
 
@@ -102,10 +104,10 @@ class Jvm(JvmFunctions):
 
     def column_strings(self, rows: Any, position: int, spark: Any) -> list[str | None]:
         """``toString`` of one column of InternalRows in an ``IndexedSeq``, None for NULL; spark: as for ``data_type``."""
-        strings = self.strings(self.map_sequence(rows, self.row_value(position, spark)))
+        strings = self.map_strings(rows, self.row_value(position, spark))
         if "null" not in strings:  # NULL is printed as "null", but so is the string "null"
             return [*strings]
-        nulls = self.strings(self.map_sequence(rows, self.row_is_null(position)))
+        nulls = self.map_strings(rows, self.row_is_null(position))
         return [None if null == "true" else text for null, text in zip(nulls, strings, strict=True)]
 
     @cached_by_arguments
@@ -148,45 +150,66 @@ class Jvm(JvmFunctions):
             sequence = getattr(sequence, "$colon$colon")(item)
         return sequence
 
-    def identity_map(self) -> Any:
-        """A new ``java.util.IdentityHashMap``."""
-        return self.new("java.util.IdentityHashMap")
+    def is_same(self, left: Any, right: Any) -> bool:
+        """Return whether two references are to the same JVM object, as opposed to equal objects."""
+        reference = self.new("java.util.concurrent.atomic.AtomicReference", left)
+        return bool(reference.compareAndSet(right, right))
 
     def text(self, owner: Any, cls: str, method: str) -> str:
         """The string that ``owner.method()`` returns, read in slices that fit into the socket's buffer."""
-        return self._read(owner, cls, method)
+        return self._read(owner, (cls, method), lambda: self.handle(cls, method))
 
     def long_text(self, owner: Any, cls: str, method: str) -> str:
         """Like ``text``, for strings that are nearly always long: does not try to read the whole string at once first."""
-        return "".join(_slices(self._builder_of(cls, method).apply(owner), 0))
+        builder = self._builder_of((cls, method), lambda: self.handle(cls, method))
+        return "".join(_slices(builder.apply(owner), 0))
 
     def list_of(self, array: Any) -> Any:
         """A Scala list of the objects of a Java array."""
         return self._gateway.jvm.scala.Predef.genericWrapArray(array).toList()
 
-    def strings(self, sequence: Any, count: int | None = None) -> list[str]:
-        """``toString`` of each element of a Scala sequence, in as few calls as their length allows.
+    def strings(self, sequence: Any) -> list[str]:
+        """``toString`` of each element of a Scala sequence, in as few calls as their length allows."""
+        return self.strings_after("elements", sequence)
 
-        count: the number of elements, if it is known.
+    def map_strings(self, sequence: Any, function: Any) -> list[str]:
+        """``toString`` of each element of ``sequence.map(function)``, cached with ``function``."""
+        return self.strings_after(
+            f"map {function._get_object_id()}", sequence, self.map_step("map", function)
+        )
+
+    def strings_after(self, key: str, owner: Any, *steps: tuple[Any, ...]) -> list[str]:
+        """``toString`` of each element of the Scala sequence to which steps lead from ``owner``.
+
+        key, steps: as for ``steps``. Raises Unsupported if a string contains the character that separates them.
         """
-        count = sequence.length() if count is None else count
-        if count == 0:
+        text = self._read(owner, ("strings", key), lambda: self._counted_elements(steps))
+        length, _, joined = text[1:-1].partition(",")
+        if length == "0":
             return []
-        joined = self._read(sequence, self.scala.iterable, "mkString", _SEPARATOR)
         parts = joined.split(_SEPARATOR)
-        if len(parts) != count:
+        if len(parts) != int(length):
             raise Unsupported("a value in Spark's plan contains a control character")
         return parts
+
+    def _counted_elements(self, steps: Sequence[tuple[Any, ...]]) -> Any:
+        """The method handle of the steps, followed by ``s => (s.length, s.mkString(separator)).toString``."""
+        joined = self._step(self.scala.iterable, "mkString", "java.lang.String", _SEPARATOR)
+        counted = self.tuple_handle(self.handle(_SEQUENCE, "length"), joined)
+        counted = self.then(counted, self.handle("java.lang.Object", "toString"))
+        return functools.reduce(
+            lambda after, step: self.then(self._step(*step), after), reversed(steps), counted
+        )
 
     def class_name(self, owner: Any) -> str:
         """The name of an object's class."""
         name: str = self.getter("java.lang.Object", "getClass", "java.lang.Class getName").apply(owner)
         return name
 
-    def map_strings(self, strings: tuple[str, ...], function: Any) -> list[str]:
+    def map_constants(self, strings: tuple[str, ...], function: Any) -> list[str]:
         """The results of a Scala function for constant strings, which are sent to the JVM only once."""
-        sequence = self.cached(("strings", strings), lambda: self.mutable_sequence(*strings))
-        return self.strings(self.map_sequence(sequence, function), len(strings))
+        sequence = self.cached(("strings", strings), lambda: self.mutable_sequence(*strings).toList())
+        return self.map_strings(sequence, function)
 
     def java_map(self, scala_map: Any) -> dict[str, str]:
         """A Scala ``Map[String, String]`` as a dict."""
@@ -198,41 +221,40 @@ class Jvm(JvmFunctions):
         """A ``java.util.Map`` of strings as a dict; it must not change during the call."""
         entries = self.list_of(java_map.entrySet().toArray())
         keys, values = (
-            self.strings(self.map_sequence(entries, self.getter("java.util.Map$Entry", part)))
+            self.map_strings(entries, self.getter("java.util.Map$Entry", part))
             for part in ("getKey", "getValue")
         )
         return dict(zip(keys, values, strict=True))
 
-    def _read(self, owner: Any, cls: str, method: str, *arguments: str) -> str:
-        """Read the string ``owner.method(arguments)``: a short one with one call, a long one in slices."""
-        start: str = self._beginning_of(cls, method, *arguments).apply(owner)
+    def _read(self, owner: Any, key: tuple[str, ...], handle: Callable[[], Any]) -> str:
+        """Read the string that a method handle returns for ``owner``: a short one with one call, a long one in slices.
+
+        key: identifies the handle, from which Scala functions are made once.
+        """
+        start: str = self._beginning_of(key, handle).apply(owner)
         units = len(start) if start.isascii() else len(start.encode("utf-16-le", "surrogatepass")) // 2
         if units < _SLICE_CODE_UNITS:
             return start
-        builder = self._builder_of(cls, method, *arguments).apply(owner)
+        builder = self._builder_of(key, handle).apply(owner)
         return "".join(_slices(builder, _SLICE_CODE_UNITS, start))
 
-    @cached_by_arguments
-    def _beginning_of(self, cls: str, method: str, *arguments: str) -> Any:
-        """A Scala function that returns the first slice of ``x.method(arguments)``."""
-        left = self.handle("org.apache.commons.lang3.StringUtils", "left", "java.lang.String", "int")
-        cut = self.bind(left, 1, _SLICE_CODE_UNITS)
-        return self.function(self.then(self._call(cls, method, *arguments), cut))
+    def _beginning_of(self, key: tuple[str, ...], handle: Callable[[], Any]) -> Any:
+        """A Scala function that returns the first slice of the handle's string."""
 
-    @cached_by_arguments
-    def _builder_of(self, cls: str, method: str, *arguments: str) -> Any:
-        """``x => new StringBuilder(x.method(arguments))``: py4j would turn a string into Python's at once."""
-        make = self.cls("java.lang.StringBuilder").getConstructor(self._class_array("java.lang.String"))
-        return self.function(
-            self.then(self._call(cls, method, *arguments), self._lookup.unreflectConstructor(make))
-        )
+        def make() -> Any:
+            left = self.handle("org.apache.commons.lang3.StringUtils", "left", "java.lang.String", "int")
+            return self.function(self.then(handle(), self.bind(left, 1, _SLICE_CODE_UNITS)))
 
-    def _call(self, cls: str, method: str, *arguments: str) -> Any:
-        """The method handle ``x => x.method(arguments)``; the arguments are constant strings."""
-        handle = self.handle(cls, method, *("java.lang.String" for _ in arguments))
-        for argument in arguments:
-            handle = self.bind(handle, 1, argument)
-        return handle
+        return self.cached(("beginning", *key), make)
+
+    def _builder_of(self, key: tuple[str, ...], handle: Callable[[], Any]) -> Any:
+        """A Scala function that returns a StringBuilder of the handle's string: py4j would return the string itself."""
+
+        def make() -> Any:
+            new = self.cls("java.lang.StringBuilder").getConstructor(self._class_array("java.lang.String"))
+            return self.function(self.then(handle(), self._lookup.unreflectConstructor(new)))
+
+        return self.cached(("builder", *key), make)
 
 
 def _slices(builder: Any, start: int, before: str = "") -> Iterator[str]:

@@ -120,21 +120,28 @@ class JvmFunctions:
         return handle
 
     @cached_by_arguments
-    def tuple_of_three(self, cls: str, *names: tuple[str, ...]) -> Any:
-        """``x => (x.a, x.b, x.c)`` as a Scala function; each is named as in ``getter``."""
+    def tuple_getter(self, cls: str, *names: tuple[str, ...]) -> Any:
+        """``x => (x.a, x.b)``, with up to 22 parts, as a Scala function; each is named as in ``getter``."""
+        return self.function(self.tuple_handle(*(self._chain(cls, *chain) for chain in names)))
+
+    def tuple_handle(self, *parts: Any) -> Any:
+        """The method handle ``x => (part1(x), part2(x))``, a Scala tuple, of method handles of one argument."""
         anything = "java.lang.Object"
-        make = self.cls("scala.Tuple3").getConstructor(self._class_array(anything, anything, anything))
-        handles = (self._chain(cls, *chain) for chain in names)
-        parts = (part.asType(part.type().changeReturnType(self.cls(anything))) for part in handles)
+        accepts_any = self._handles.identity(self.cls(anything)).type()
+        make = self.cls(f"scala.Tuple{len(parts)}").getConstructor(
+            self._class_array(*[anything] * len(parts))
+        )
         handle = self._handles.filterArguments(
             self._lookup.unreflectConstructor(make),
             0,
-            self._array(self.owner("java.lang.invoke.MethodHandle"), *parts),
+            self._array(
+                self.owner("java.lang.invoke.MethodHandle"), *(part.asType(accepts_any) for part in parts)
+            ),
         )
-        accepts = handle.type().dropParameterTypes(1, 3)
-        # The array has three zeros, so each part gets the single argument.
-        places = self._gateway.new_array(self._gateway.jvm.int, 3)
-        return self.function(self._handles.permuteArguments(handle, accepts, places))
+        # The array consists of zeros, so each part gets the single argument.
+        places = self._gateway.new_array(self._gateway.jvm.int, len(parts))
+        accepts = handle.type().dropParameterTypes(1, len(parts))
+        return self._handles.permuteArguments(handle, accepts, places)
 
     def has_method(self, cls: str, name: str) -> bool:
         """Return whether a class has a public method without arguments; cached, because a miss costs an exception."""

@@ -103,6 +103,6 @@ def _rows_of_parallelized(rdd: Any, row_bytes: float | None, jvm: Jvm) -> float:
     elements = float(values.length())
     if row_bytes is None:
         return count * elements
-    length = jvm.function(jvm.handle("java.lang.reflect.Array", "getLength", "java.lang.Object"))
-    size = sum(map(int, jvm.strings(jvm.map_sequence(values, length))))
+    length = jvm.static_function("java.lang.reflect.Array", "getLength", "java.lang.Object")
+    size = sum(map(int, jvm.map_strings(values, length)))
     return count * min(elements * _BATCH_ROWS, size / row_bytes)

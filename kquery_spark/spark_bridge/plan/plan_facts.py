@@ -11,7 +11,7 @@ import functools
 import json
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 import pyarrow as pa
 
@@ -35,6 +35,10 @@ _CONTEXT = f"{_EXPRESSIONS}NumericEvalContext"
 _CONTEXT_PREFIX = "NumericEvalContext("
 _ENUM = "scala.Enumeration$Value toString"
 _DATA_TYPE = "org.apache.spark.sql.types.DataType"
+LOGICAL_RELATION = "org.apache.spark.sql.execution.datasources.LogicalRelation"
+"""The class of a leaf that reads a relation of the first data source interface, such as files."""
+_CLASS_NAME = "java.lang.Object", "getClass", "java.lang.Class getName"
+_IDENTITY_HASH = "java.lang.System", "identityHashCode", "java.lang.Object"
 _DEFAULT = "CURRENT_DEFAULT"  # a key in the metadata of a column, which the JSON of a plan does not contain
 
 # For each class with an evaluation mode: the class that has its getter. One call reads the modes of all its instances.
@@ -48,20 +52,61 @@ _MODE_CLASSES: dict[str, str] = {
 )
 
 
+class PlanRelation(NamedTuple):
+    """What a LogicalRelation reads, with the name of its class, and a number that is the same only for the same object.
+
+    Two objects may have the same number in rare cases, so equal numbers do not prove that it is the same object.
+    """
+
+    jvm_object: Any
+    class_name: str
+    identity_hash: int
+
+
 class _PlanIndex:
     """The nodes and expressions of one plan, without its subqueries' plans, as indexed sequences in the JVM.
 
     nodes: the plan nodes in pre-order. expressions: for each plan node, the sequence of its expressions, each followed by
-    all expressions below it. counts: the length of each of these sequences. ``CatalystNode.path`` refers to them.
+    all expressions below it. counts: the length of each of these sequences. ``CatalystNode.path`` refers to them. All but
+    the nodes are read when they are needed.
     """
 
     def __init__(self, jvm: Jvm, plan: Any) -> None:
         self._jvm = jvm
         self.nodes = plan.map(jvm.identity())
+
+    @cached_property
+    def expressions(self) -> Any:
+        jvm = self._jvm
         below = jvm.mapper(_TREE, "map", jvm.identity())
         expressions = jvm.steps("expressions", (_PLAN, "expressions"), jvm.map_step("flatMap", below))
-        self.expressions = jvm.map_sequence(self.nodes, expressions)
-        self.counts = [int(n) for n in jvm.strings(jvm.map_sequence(self.expressions, _length(jvm)))]
+        return jvm.map_sequence(self.nodes, expressions)
+
+    @cached_property
+    def counts(self) -> list[int]:
+        return [int(n) for n in self._jvm.map_strings(self.expressions, _length(self._jvm))]
+
+    @cached_property
+    def classes(self) -> list[str]:
+        """The class names of the plan nodes."""
+        return self._jvm.map_strings(self.nodes, self._jvm.getter(*_CLASS_NAME))
+
+    @cached_property
+    def relations(self) -> dict[int, PlanRelation]:
+        """What the LogicalRelations read, by the position of the node. Takes few calls, whatever their number."""
+        jvm, seq = self._jvm, self._jvm.scala.seq
+        relations = jvm.steps(
+            "relations of nodes",
+            (seq, "filter", "scala.Function1", jvm.is_instance(LOGICAL_RELATION)),
+            jvm.map_step("map", jvm.getter(LOGICAL_RELATION, "relation")),
+        ).apply(self.nodes)
+        names = jvm.map_strings(relations, jvm.getter(*_CLASS_NAME))
+        hashes = jvm.map_strings(relations, jvm.static_function(*_IDENTITY_HASH))
+        positions = [i for i, name in enumerate(self.classes) if name == LOGICAL_RELATION]
+        return {
+            position: PlanRelation(relations.apply(i), name, int(identity))
+            for i, (position, name, identity) in enumerate(zip(positions, names, hashes, strict=True))
+        }
 
     @cached_property
     def flat(self) -> Any:
@@ -254,7 +299,7 @@ class Facts:
                 self._jvm.flat_map_sequence(rows, self._jvm.identity()).toIndexedSeq(), self._jvm
             )
         )
-        widths = [int(n) for n in self._jvm.strings(self._jvm.map_sequence(rows, _length(self._jvm)))]
+        widths = [int(n) for n in self._jvm.map_strings(rows, _length(self._jvm))]
         return [[next(expressions) for _ in range(width)] for width in widths]
 
     def rows(self, node: CatalystNode) -> float:
@@ -277,14 +322,20 @@ class Facts:
         index = self._index(prefix)
         self._check_counts(node, prefix, index)
         position = node.path[len(prefix)]
-        jvm_object = (
-            index.nodes.apply(position)
-            if node.is_plan
-            else index.expressions.apply(position).apply(node.path[-1])
-        )
-        if self._jvm.class_name(jvm_object) != node.qualified:
+        if node.is_plan:
+            jvm_object, name = index.nodes.apply(position), index.classes[position]
+        else:
+            jvm_object = index.expressions.apply(position).apply(node.path[-1])
+            name = self._jvm.class_name(jvm_object)
+        if name != node.qualified:
             raise Unsupported(f"{node.cls} cannot be looked up in Spark's plan")
         return jvm_object
+
+    @_declines_on_error
+    def relation(self, node: CatalystNode) -> PlanRelation:
+        """Return what a LogicalRelation reads."""
+        prefix = self._prefix(node)
+        return self._index(prefix).relations[(node.path or ())[len(prefix)]]
 
     def _prefix(self, node: CatalystNode) -> tuple[int, ...]:
         """Return the path of the subquery expression whose plan contains a node; empty for the root plan."""
@@ -320,7 +371,7 @@ class Facts:
 
 def parsed_expressions(sequence: Any, jvm: Jvm) -> list[CatalystNode]:
     """Parse the expressions in a Scala sequence, without facts that are missing in the JSON."""
-    strings = jvm.strings(jvm.map_sequence(sequence, jvm.getter(_TREE, "toJSON")))
+    strings = jvm.map_strings(sequence, jvm.getter(_TREE, "toJSON"))
     return [parse_expression(text) for text in strings]
 
 

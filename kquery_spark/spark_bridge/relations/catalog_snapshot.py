@@ -19,6 +19,7 @@ from kquery_spark.spark_bridge.plan.plan_shape import TREE, has_subqueries
 from kquery_spark.spark_bridge.relations.delta import DELTA_PACKAGE, has_newest_snapshot
 from kquery_spark.spark_bridge.relations.delta_snapshots import PREPARES_SCANS, DeltaSnapshots
 from kquery_spark.spark_bridge.session.bridge import Bridge
+from kquery_spark.spark_bridge.session.settings import session_values
 
 _EXECUTIONS = "org.apache.spark.sql.execution.SQLExecution$"
 _RELATION = "Relation "  # the printed relation begins with this, the name of the table, if it is one, and "["
@@ -131,7 +132,8 @@ def _has_delta(bridge: Bridge) -> bool:
 
     The catalog is not checked, because the catalog of another system may replace Delta's.
     """
-    return any("delta" in str(bridge.conf.getConfString(name, "")).lower() for name in _DELTA_SETTINGS)
+    values = session_values(bridge.conf, bridge.jvm, _DELTA_SETTINGS, unset="")
+    return any("delta" in value.lower() for value in values)
 
 
 class CatalogSnapshot:

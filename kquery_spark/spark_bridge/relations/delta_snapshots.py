@@ -85,9 +85,7 @@ class DeltaSnapshots:
             (seq, "filter", "scala.Function1", jvm.is_instance(files)),
             jvm.map_step("map", jvm.getter(files, "location")),
         ).apply(leaves)
-        kinds = jvm.strings(
-            jvm.map_sequence(locations, jvm.getter("java.lang.Object", "getClass", _CLASS_NAME))
-        )
+        kinds = jvm.map_strings(locations, jvm.getter("java.lang.Object", "getClass", _CLASS_NAME))
         return [(kind, locations.apply(i)) for i, kind in enumerate(kinds) if kind.startswith(DELTA_PACKAGE)]
 
     def _snapshot(self, index: Any) -> Any:

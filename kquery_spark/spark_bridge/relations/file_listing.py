@@ -32,12 +32,16 @@ def listed_files(
         listing = partial(_files_of_log, source=source, relation=relation, jvm=jvm)
         return snapshots.files(source.location(), listing)
     seq = jvm.scala.seq
-    listed = jvm.steps(
-        "directories",
+    directories: tuple[tuple[Any, ...], ...] = (
         (f"{_SOURCES}HadoopFsRelation", "location"),
         (f"{_SOURCES}FileIndex", "listFiles", seq, jvm.empty(), seq, jvm.empty()),
     )
-    return in_reading_order(files_of(listed.apply(source), source, relation, jvm), relation)
+    if not len(relation.partition_schema):  # one call instead of two
+        files = _without_partition_values(_facts_of_files(source, _facts(jvm), jvm, *directories))
+    else:
+        listed = jvm.steps("directories", *directories).apply(source)
+        files = files_of(listed, source, relation, jvm)
+    return in_reading_order(files, relation)
 
 
 def in_reading_order(files: tuple[ListedFile, ...], relation: FileRelation) -> tuple[ListedFile, ...]:
@@ -61,31 +65,38 @@ def _files_of_log(directories: Any, source: Any, relation: FileRelation, jvm: Jv
 
 def files_of(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
     """The files of a ``Seq[PartitionDirectory]``. source: the HadoopFsRelation that they belong to."""
-    schema, seq = relation.partition_schema, jvm.scala.seq
-    facts = [
-        text[1:-1].rsplit(",", 2)
-        for text in _facts_of_files(directories, jvm.tuple_of_three(_FILE, *_FACTS), jvm)
-    ]
+    schema = relation.partition_schema
+    files = _without_partition_values(_facts_of_files(directories, _facts(jvm), jvm))
     if not len(schema):
-        partitions: list[tuple[pa.Scalar, ...]] = [()] * len(facts)
-    else:
-        length = jvm.getter(_DIRECTORY, "files", f"{seq} length")
-        counts = jvm.strings(jvm.map_sequence(directories, length))
-        rows = jvm.map_sequence(directories, jvm.getter(_DIRECTORY, "values")).toIndexedSeq()
-        values = _partition_values(rows, source.partitionSchema(), schema, jvm)
-        partitions = [row for row, n in zip(values, counts, strict=True) for _ in range(int(n))]
+        return files
+    counts = jvm.map_strings(directories, jvm.getter(_DIRECTORY, "files", f"{jvm.scala.seq} length"))
+    rows = jvm.map_sequence(directories, jvm.getter(_DIRECTORY, "values")).toIndexedSeq()
+    values = _partition_values(rows, source.partitionSchema(), schema, jvm)
+    partitions = [row for row, n in zip(values, counts, strict=True) for _ in range(int(n))]
     return tuple(
-        ListedFile(uri, int(size), int(time), partition)
-        for (uri, size, time), partition in zip(facts, partitions, strict=True)
+        replace(file, partition=partition) for file, partition in zip(files, partitions, strict=True)
     )
 
 
-def _facts_of_files(directories: Any, fact: Any, jvm: Jvm) -> list[str]:
-    """Evaluate ``fact``, a function of a file's status, for each file of a ``Seq[PartitionDirectory]``; returns strings."""
-    of_directory = jvm.steps(
-        f"files {fact._get_object_id()}", (_DIRECTORY, "files"), jvm.map_step("map", fact)
-    )
-    return jvm.strings(jvm.flat_map_sequence(directories, of_directory))
+def _without_partition_values(facts: list[str]) -> tuple[ListedFile, ...]:
+    parts = (text[1:-1].rsplit(",", 2) for text in facts)
+    return tuple(ListedFile(uri, int(size), int(time), ()) for uri, size, time in parts)
+
+
+def _facts(jvm: Jvm) -> Any:
+    """The Scala function that returns the path, size and modification time of a file's status."""
+    return jvm.tuple_getter(_FILE, *_FACTS)
+
+
+def _facts_of_files(owner: Any, fact: Any, jvm: Jvm, *listing: tuple[Any, ...]) -> list[str]:
+    """Evaluate ``fact``, a function of a file's status, for each listed file; returns strings.
+
+    listing: the steps from ``owner`` to a ``Seq[PartitionDirectory]``; none if it is that sequence itself.
+    """
+    number = fact._get_object_id()
+    of_directory = jvm.steps(f"files {number}", (_DIRECTORY, "files"), jvm.map_step("map", fact))
+    key = f"{'listed' if listing else 'given'} files {number}"
+    return jvm.strings_after(key, owner, *listing, jvm.map_step("flatMap", of_directory))
 
 
 def _partition_values(rows: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> list[tuple[pa.Scalar, ...]]:

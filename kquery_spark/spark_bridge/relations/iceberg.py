@@ -57,7 +57,7 @@ def iceberg_scan(scan: Any, jvm: Jvm) -> IcebergScan:
     if not tasks.forall(jvm.is_instance(_TASK)):
         raise INCREMENTAL.declined()
     to_json = jvm.static_function(f"{_ICEBERG}ScanTaskParser", "toJson", _TASK)
-    strings = jvm.strings(jvm.map_sequence(tasks, to_json))
+    strings = jvm.map_strings(tasks, to_json)
     if not strings:
         return IcebergScan("", (), ())
     table = jvm.private_function(_ANY_SCAN, "table", (_TABLE, "name")).apply(scan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,7 +21,7 @@ from kquery_spark.spark_bridge.hadoop.paths import HadoopPaths
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.plan.internal_values import internal_element
 from kquery_spark.spark_bridge.plan.literal_values import array_of_strings, array_of_values
-from kquery_spark.spark_bridge.plan.plan_facts import Facts
+from kquery_spark.spark_bridge.plan.plan_facts import Facts, PlanRelation
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.relations import delta
 from kquery_spark.spark_bridge.relations.cached_rows import COMPUTED_CACHE, cached_scan
@@ -129,13 +130,13 @@ class RelationReader:
         self._paths = HadoopPaths(hadoop_configuration, jvm, workers_have_hdfs_client)
         self._jvm = jvm
         self._time_zone = time_zone
-        self._known: list[Relation] = []
+        # The sources of rows that were described, as JVM objects, by their identity hashes. Equal relations (with equal
+        # roots) may have been listed at different times, so equality does not suffice.
+        self._known: defaultdict[int, list[tuple[Any, Relation]]] = defaultdict(list)
         # Variants of relations that were read: with a subset of their files, and with metadata columns of their files.
         self._with_files: dict[tuple[int, Hashable], FileRelation] = {}
         self._with_file_columns: list[tuple[FileRelation, FileRelation]] = []
         self.zones = zones
-        # The keys are identities, because equal relations (with equal roots) may have been listed at different times.
-        self._positions: Any = None
 
     def with_files(
         self, relation: FileRelation, key: Hashable, positions: Callable[[], Sequence[int]]
@@ -177,7 +178,8 @@ class RelationReader:
             rows = self._facts.jvm_object(node).data()
             return LocalRows(rows.length(), rows, self._jvm)
         if node.cls == "LogicalRelation":
-            return self._describe_once(self._facts.jvm_object(node).relation(), self._logical)
+            relation = self._facts.relation(node)
+            return self._describe_once(relation.jvm_object, self._logical(relation), relation.identity_hash)
         if node.cls == CACHE:
             return self._describe_once(self._facts.jvm_object(node).cacheBuilder(), self._cached)
         if node.cls == V2_SCAN:
@@ -186,8 +188,8 @@ class RelationReader:
 
     def tracks_rows(self, node: CatalystNode) -> bool:
         """Return whether the ``_metadata`` of a leaf with files has row ids (row tracking)."""
-        source = self._facts.jvm_object(node).relation()
-        return _has_files(self._jvm.class_name(source)) and delta.tracks_rows(source.fileFormat(), self._jvm)
+        source, name, _ = self._facts.relation(node)
+        return _has_files(name) and delta.tracks_rows(source.fileFormat(), self._jvm)
 
     def _scan(self, scan: Any) -> Relation:
         if not is_iceberg(scan, self._jvm):
@@ -210,18 +212,24 @@ class RelationReader:
             return OtherRelation(CACHE, error.reason)
         return CachedFiles(replace(described, files=in_reading_order(files, described)), scan.columns)
 
-    def _logical(self, source: Any) -> Relation:
-        return _logical_relation(source, self._jvm, self._time_zone, self._snapshots)
+    def _logical(self, relation: PlanRelation) -> Callable[[Any], Relation]:
+        return lambda source: _logical_relation(
+            source, relation.class_name, self._jvm, self._time_zone, self._snapshots
+        )
 
-    def _describe_once(self, source: Any, describe: Callable[[Any], Relation]) -> Relation:
-        if self._positions is None:
-            self._positions = self._jvm.identity_map()
-        index: int | None = self._positions.get(source)
-        if index is not None:
-            return self._known[index]
-        self._known.append(describe(source))
-        self._positions.put(source, len(self._known) - 1)
-        return self._known[-1]
+    def _describe_once(
+        self, source: Any, describe: Callable[[Any], Relation], identity_hash: int | None = None
+    ) -> Relation:
+        """Describe a source of rows, unless the same object was described before. identity_hash: of the source, if known."""
+        if identity_hash is None:
+            identity_hash = self._jvm.call("java.lang.System", "identityHashCode", source)
+        same_hash = self._known[identity_hash]
+        for known, description in same_hash:
+            if self._jvm.is_same(known, source):
+                return description
+        description = describe(source)
+        same_hash.append((source, description))
+        return description
 
 
 def _has_files(kind: str) -> bool:
@@ -229,8 +237,10 @@ def _has_files(kind: str) -> bool:
     return kind == _FILES or kind.startswith(delta.RELATION_CLASSES)
 
 
-def _logical_relation(source: Any, jvm: Jvm, time_zone: str, snapshots: DeltaSnapshots) -> Relation:
-    kind = jvm.class_name(source)
+def _logical_relation(
+    source: Any, kind: str, jvm: Jvm, time_zone: str, snapshots: DeltaSnapshots
+) -> Relation:
+    """Describe what a LogicalRelation reads. kind: its class name."""
     if not _has_files(kind):
         name = kind.rsplit(".", 1)[-1]
         return OtherRelation(name, f"{name} is not supported")

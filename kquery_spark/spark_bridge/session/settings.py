@@ -245,7 +245,7 @@ def _values(conf: Any, jvm: Jvm) -> dict[str, str | None]:
 
 def session_values(conf: Any, jvm: Jvm, names: tuple[str, ...], unset: str | None = None) -> list[str]:
     """Return the values of settings with one JVM call; ``unset`` replaces Spark's defaults for those that are not set."""
-    return jvm.map_strings(names, jvm.string_method(conf, _CONF, "getConfString", unset))
+    return jvm.map_constants(names, jvm.string_method(conf, _CONF, "getConfString", unset))
 
 
 def unexpected_for_sql(conf: Any, jvm: Jvm) -> dict[str, str]:
