@@ -21,6 +21,7 @@ from kquery_spark.fuzz.settings import applied as settings
 from kquery_spark.kernels.compiled import AGGREGATE_LOOPS, FILE_LOOPS, JSON_LOOPS, VARIANT_LOOPS
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
+from tests.sampling import mark_cases_beyond_sample
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,6 +47,11 @@ def sampled(values: Iterable[str], count: int) -> list[Any]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--table-format", help="Run tests/table_formats in a session with this format's JARs.")
     parser.addoption("--write-fixtures", action="store_true", help="Write the plans of tests/optimizer anew.")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_cases_beyond_sample(items)
 
 
 def worker_environment() -> dict[str, str]:

@@ -198,3 +198,18 @@ def test_long_strings_come_whole(spark, jvm, numbers):
         text = jvm.text(plan, "org.apache.spark.sql.catalyst.trees.TreeNode", "toJSON")
         assert len(text) > 14_000
         assert text == plan.toJSON()
+
+
+@pytest.mark.parametrize("length", [0, 1, 6_999, 7_000, 7_001, 21_000])
+@pytest.mark.parametrize("letter", ["a", "é", "😀"])
+def test_strings_of_any_length_come_whole(jvm, length, letter):
+    text = letter * length
+    assert jvm.strings(jvm.mutable_sequence(text)) == [text]
+    assert jvm.strings(jvm.mutable_sequence(text, "b", "")) == [text, "b", ""]
+
+
+def test_elements_are_counted(jvm):
+    assert jvm.strings(jvm.empty()) == []
+    assert jvm.strings(jvm.mutable_sequence(",", "(1,", "")) == [",", "(1,", ""]
+    with pytest.raises(Unsupported, match="control character"):
+        jvm.strings(jvm.mutable_sequence("a\x1eb"))

@@ -165,3 +165,18 @@ def test_a_table_read_twice_is_described_once(spark, fetch, jvm, tmp_path):
     assert first is second
     assert other == first
     assert other is not first
+
+
+def test_equal_identity_hashes_do_not_make_two_relations_one(spark, fetch, jvm, tmp_path, monkeypatch):
+    path = str(tmp_path / "grows")
+    spark.range(3).write.parquet(path)
+    before = spark.read.parquet(path)
+    spark.range(3).write.mode("append").parquet(path)
+    after = spark.read.parquet(path)
+    facts = fetch(before.unionAll(after))
+    relation = facts.relation
+    monkeypatch.setattr(facts, "relation", lambda node: relation(node)._replace(identity_hash=1))
+    leaves = [node for node in facts.parse().walk() if node.cls == "LogicalRelation"]
+    reader = RelationReader(facts, jvm, "UTC", spark._jsc.hadoopConfiguration, HybridZones(jvm))
+    first, second = (reader.read(node) for node in leaves)
+    assert len(second.files) > len(first.files)

@@ -159,11 +159,6 @@ class Jvm(JvmFunctions):
         """The string that ``owner.method()`` returns, read in slices that fit into the socket's buffer."""
         return self._read(owner, (cls, method), lambda: self.handle(cls, method))
 
-    def long_text(self, owner: Any, cls: str, method: str) -> str:
-        """Like ``text``, for strings that are nearly always long: does not try to read the whole string at once first."""
-        builder = self._builder_of((cls, method), lambda: self.handle(cls, method))
-        return "".join(_slices(builder.apply(owner), 0))
-
     def list_of(self, array: Any) -> Any:
         """A Scala list of the objects of a Java array."""
         return self._gateway.jvm.scala.Predef.genericWrapArray(array).toList()
@@ -229,36 +224,30 @@ class Jvm(JvmFunctions):
     def _read(self, owner: Any, key: tuple[str, ...], handle: Callable[[], Any]) -> str:
         """Read the string that a method handle returns for ``owner``: a short one with one call, a long one in slices.
 
-        key: identifies the handle, from which Scala functions are made once.
+        key: identifies the handle, from which a Scala function is made once.
         """
-        start: str = self._beginning_of(key, handle).apply(owner)
-        units = len(start) if start.isascii() else len(start.encode("utf-16-le", "surrogatepass")) // 2
-        if units < _SLICE_CODE_UNITS:
-            return start
-        builder = self._builder_of(key, handle).apply(owner)
-        return "".join(_slices(builder, _SLICE_CODE_UNITS, start))
+        found = self.cached(("text", *key), lambda: self._text_or_builder(handle())).apply(owner)
+        return found if isinstance(found, str) else "".join(_slices(found))
 
-    def _beginning_of(self, key: tuple[str, ...], handle: Callable[[], Any]) -> Any:
-        """A Scala function that returns the first slice of the handle's string."""
+    def _text_or_builder(self, text: Any) -> Any:
+        """A Scala function that returns the string of a method handle, or a StringBuilder of it if it is long.
 
-        def make() -> Any:
-            left = self.handle("org.apache.commons.lang3.StringUtils", "left", "java.lang.String", "int")
-            return self.function(self.then(handle(), self.bind(left, 1, _SLICE_CODE_UNITS)))
-
-        return self.cached(("beginning", *key), make)
-
-    def _builder_of(self, key: tuple[str, ...], handle: Callable[[], Any]) -> Any:
-        """A Scala function that returns a StringBuilder of the handle's string: py4j would return the string itself."""
-
-        def make() -> Any:
-            new = self.cls("java.lang.StringBuilder").getConstructor(self._class_array("java.lang.String"))
-            return self.function(self.then(handle(), self._lookup.unreflectConstructor(new)))
-
-        return self.cached(("builder", *key), make)
+        py4j converts a string to Python's at once, but not a StringBuilder.
+        """
+        rest = self.handle("org.apache.commons.lang3.StringUtils", "substring", "java.lang.String", "int")
+        is_short = self.then(
+            self.bind(rest, 1, _SLICE_CODE_UNITS), self.handle("java.lang.String", "isEmpty")
+        )
+        new = self.cls("java.lang.StringBuilder").getConstructor(self._class_array("java.lang.String"))
+        builder = self._lookup.unreflectConstructor(new)
+        accepts = builder.type().changeReturnType(self.cls("java.lang.Object"))
+        same = self._handles.identity(self.cls("java.lang.Object")).asType(accepts)
+        either = self._handles.guardWithTest(is_short, same, builder.asType(accepts))
+        return self.function(self.then(text, either))
 
 
-def _slices(builder: Any, start: int, before: str = "") -> Iterator[str]:
-    """Yield the string of a ``StringBuilder`` in slices; ``before`` is the part up to ``start``, which was read already.
+def _slices(builder: Any) -> Iterator[str]:
+    """Yield the string of a ``StringBuilder`` in slices.
 
     A slice must not divide a character, so a string with characters of two UTF-16 units is read as a whole.
     """
@@ -266,6 +255,5 @@ def _slices(builder: Any, start: int, before: str = "") -> Iterator[str]:
     if builder.codePointCount(0, length) != length:
         yield str(builder.toString())
         return
-    yield before
-    for i in range(start, length, _SLICE_CODE_UNITS):
+    for i in range(0, length, _SLICE_CODE_UNITS):
         yield builder.substring(i, min(i + _SLICE_CODE_UNITS, length))

@@ -157,7 +157,7 @@ class Facts:
         """Parse the plan's JSON into a tree."""
         if self._tree is None:
             shown = replace_case(self._jvm, self._plan)
-            self._tree = parse_plan(self._jvm.long_text(shown, _TREE, "toJSON"))
+            self._tree = parse_plan(self._jvm.text(shown, _TREE, "toJSON"))
         return self._tree
 
     @_declines_on_error
