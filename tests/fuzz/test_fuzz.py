@@ -60,14 +60,14 @@ def oracle(spark):
 def test_nearly_every_query_is_valid(spark):
     generator, bad = Generator(11), Counter()
     with TableStore(spark) as store:
-        for _ in range(60):
+        for _ in range(30):
             case = generator.next()
             store.register(case.tables)
             try:
                 spark.sql(case.query.sql())
             except oracle_module.AnalysisException as error:
                 bad[str(error)] += 1
-    assert sum(bad.values()) <= 6, bad
+    assert sum(bad.values()) <= 3, bad
 
 
 def test_a_query_prints_as_sql():

@@ -5,6 +5,7 @@ import pytest
 from chispa import assert_approx_df_equality
 
 from kquery_spark.testing import assert_accelerated, assert_same_as_spark
+from tests.conftest import exhaustive
 from tests.jobs.test_jobs import FAILURES, broken, error_line, here, load, submit
 
 __all__ = ["here"]  # a fixture
@@ -33,6 +34,7 @@ def test_the_report_needs_nothing_of_spark(here, taxi_dir, tmp_path):
     assert code == 0, stderr
 
 
+@exhaustive
 def test_the_report_on_the_engine_through_spark_submit(taxi_dir, tmp_path):
     run = submit("taxi_report.py", taxi_dir / "csv", tmp_path / "report", "--engine", "both")
     assert run.returncode == 0, run.stderr

@@ -17,6 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from kquery_spark.kernels import compiled
+from tests.conftest import exhaustive
 from kquery_spark.kernels.compiled import (
     _SHARED_SOURCES,
     AGGREGATE_LOOPS,
@@ -121,6 +122,7 @@ def compiled_cache(tmp_path_factory):
     return cache
 
 
+@exhaustive
 def test_another_process_compiles_once_for_all(compiled_cache):
     (directory,) = (compiled_cache / "kquery_spark").iterdir()
     assert directory.stat().st_mode & 0o077 == 0  # numba loads code from this directory
@@ -206,6 +208,7 @@ print(FILE_LOOPS.kernels().__name__)
 """
 
 
+@exhaustive
 def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(compiled_cache):
     assert run(_LATER, compiled_cache) == "kquery_spark.kernels.loops"
 

@@ -31,6 +31,7 @@ def group():
     directory.rmdir()
 
 
+@pytest.mark.faults
 def test_no_worker_is_killed(group, tmp_path):
     script = Path(__file__).with_name("in_container.py")
     run = subprocess.run(

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import worker_environment
 
 
+@pytest.mark.faults
 def test_the_answer_survives_a_killed_executor(tmp_path):
     script = Path(__file__).with_name("lost_executor.py")
     run = subprocess.run(

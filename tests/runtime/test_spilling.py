@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import worker_environment
 
 
+@pytest.mark.faults
 def test_no_scratch_file_is_left(tmp_path):
     directory, data, temporary = tmp_path / "local", tmp_path / "data", tmp_path / "tmp"
     for each in (directory, data, temporary):

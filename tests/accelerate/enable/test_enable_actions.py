@@ -299,7 +299,7 @@ def test_two_sessions_and_threads_have_options_of_their_own(spark, files, monkey
 
     def work(session):
         name = threading.current_thread().name
-        found[name] = [session.read.parquet(path).where("id > 3").count() for _ in range(5)]
+        found[name] = [session.read.parquet(path).where("id > 3").count() for _ in range(2)]
 
     kq.enable(spark, when="always")
     kq.enable(second, when="auto")
