@@ -17,7 +17,6 @@ import pytest
 from packaging.requirements import Requirement
 
 from kquery_spark.kernels import compiled
-from tests.conftest import exhaustive
 from kquery_spark.kernels.compiled import (
     _SHARED_SOURCES,
     AGGREGATE_LOOPS,
@@ -29,7 +28,7 @@ from kquery_spark.kernels.compiled import (
     _cache_directory,
     _claim_compilation,
 )
-from tests.conftest import ROOT
+from tests.conftest import ROOT, exhaustive
 
 PACKAGE = "kquery_spark.kernels.loops"
 
