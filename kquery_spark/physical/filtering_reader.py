@@ -12,7 +12,8 @@ For each split of a columnar source, the reader takes these steps, and each step
 5. The other columns are decoded for the surviving rows.
 
 If step 1 excludes no row of several consecutive small splits, such as the row groups of most writers, these splits are
-coalesced and take the other steps as one split (``split_coalescer.py``).
+coalesced and take the other steps as one split (``split_coalescer.py``). Remote splits are prefetched one by one
+(``prefetch.py``), and coalesced if they are being fetched at the same time.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from kquery_spark.expr import Call, Column, Expr, Literal
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.logical.pruning import possible_rows
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
-from kquery_spark.physical.prefetch import PrefetchRequest, prefetched_splits
+from kquery_spark.physical.prefetch import PrefetchRequest, prefetched_reads
 from kquery_spark.physical.row_conditions import RowConditions
-from kquery_spark.physical.split_coalescer import SplitCoalescer
+from kquery_spark.physical.split_coalescer import SplitCoalescer, SplitRead
 from kquery_spark.physical.split_columns import (
     FilteredColumns,
     SplitColumns,
@@ -86,14 +87,14 @@ class FilteringReader:
         self._passing_shares: dict[str, float] = {}
         # Step 3, all splits: the rows on which the remaining conditions were evaluated, and those that passed.
         self._own_seen = self._own_passed = 0
-        self._last_split_had_rows = True  # True if rows of the last split passed the filters
+        self._had_rows_last = True  # True if at least one row per split passed in the last read
         all_columns = [c for step in self._steps(self._conditions, self._runtime) for c in step]
         self._coalescer = SplitCoalescer(source, all_columns, self._row_bytes, batch_rows)
 
     def prefetch_request(self, split: Split) -> PrefetchRequest | None:
         """Return the columns and rows to prefetch for a split; None if statistics exclude all of its rows.
 
-        If no row of the last split passed the filters, only the filter columns are prefetched.
+        If no row passed the filters in the last read, or fewer rows than splits, only the filter columns are prefetched.
         """
         runtime = [f for f in self._runtime if f.is_on]
         conditions = self._conditions_of(split)
@@ -101,20 +102,20 @@ class FilteringReader:
         if rows is not None and len(rows) == 0:
             return None
         static, keys, rest = self._steps(conditions, runtime)
-        return PrefetchRequest([*static, *keys, *(rest if self._last_split_had_rows else ())], rows)
+        return PrefetchRequest([*static, *keys, *(rest if self._had_rows_last else ())], rows)
 
     def read_all(self, splits: Sequence[Split]) -> Generator[Batch, None, None]:
         """Yield batches with the scan's columns, in the order of the splits."""
         if splits and self._source.is_remote(splits[0]):
-            with closing(prefetched_splits(self._source, splits, self.prefetch_request)) as fetched:
-                yield from self._read_each(([split], split, self._rows_to_read(split)) for split in fetched)
+            reads = prefetched_reads(self._source, splits, self.prefetch_request, self._next_remote_read)
+            with closing(reads):
+                yield from self._read_each(reads)
         else:
-            yield from self._read_each(self._coalesce_splits(splits))
+            yield from self._read_each(self._local_reads(splits))
 
-    def _read_each(self, splits: Iterable[tuple[Sequence[Split], Split, Int64s | None]]) -> Iterator[Batch]:
-        """Yield the batches of each item: the single splits, the split that coalesces them, and its rows to read."""
+    def _read_each(self, reads: Iterable[SplitRead]) -> Iterator[Batch]:
         control = current_control()
-        for singles, split, rows in splits:
+        for singles, split, rows in reads:
             check_run()
             yield from self._read(split, rows) if len(singles) == 1 else self._read_coalesced(singles, split)
             if control is not None:
@@ -137,23 +138,30 @@ class FilteringReader:
         for split in singles:
             yield from self._read(split, None)
 
-    def _coalesce_splits(
-        self, splits: Sequence[Split]
-    ) -> Iterator[tuple[Sequence[Split], Split, Int64s | None]]:
-        """Coalesce adjacent splits, and yield each with the rows that statistics do not exclude (None: all rows).
-
-        The first item is the list of splits that were coalesced.
-
-        A split is read alone if statistics exclude some of its rows, or if a filter tightens while the scan reads.
-        """
+    def _local_reads(self, splits: Sequence[Split]) -> Iterator[SplitRead]:
         at = 0
         while at < len(splits):
-            split, count = splits[at], 1
-            rows = self._rows_to_read(split)
-            if rows is None and not any(f.is_on and f.tightens for f in self._runtime):
-                split, count = self._coalescer.coalesce(splits, at, lambda s: self._rows_to_read(s) is None)
-            at += count
-            yield splits[at - count : at], split, rows
+            read = self._next_read(splits, at)
+            at += len(read.singles)
+            yield read
+
+    def _next_remote_read(self, fetched: Sequence[Split]) -> SplitRead:
+        """Coalesce the first splits of those that are being fetched.
+
+        If few rows passed last, splits are read alone, because a coalesced read needs all columns of all of its splits.
+        """
+        return self._next_read(fetched if self._had_rows_last else fetched[:1], 0)
+
+    def _next_read(self, splits: Sequence[Split], at: int) -> SplitRead:
+        """Coalesce the split at a position with those after it.
+
+        It is read alone if statistics exclude some of its rows, or if a filter tightens while the scan reads.
+        """
+        split, count = splits[at], 1
+        rows = self._rows_to_read(split)
+        if rows is None and not any(f.is_on and f.tightens for f in self._runtime):
+            split, count = self._coalescer.coalesce(splits, at, lambda s: self._rows_to_read(s) is None)
+        return SplitRead(splits[at : at + count], split, rows)
 
     def _rows_to_read(self, split: Split) -> Int64s | None:
         """Return the rows of a split that statistics do not exclude (step 1); None for all rows."""
@@ -174,7 +182,8 @@ class FilteringReader:
                 yield batch
         elif self._source.columnar:
             read = SplitColumns(self._source, split)
-            self._last_split_had_rows = yield from self._read_in_steps(read, split, conditions, runtime, rows)
+            passed = yield from self._read_in_steps(read, split, conditions, runtime, rows)
+            self._had_rows_last = passed >= len(split.pieces)
             self._coalescer.observe(split, read)
         else:
             yield from self._read_all_columns(split, conditions, runtime)
@@ -198,14 +207,14 @@ class FilteringReader:
         conditions: RowConditions,
         runtime: list[RuntimeFilter],
         rows: Int64s | None,
-    ) -> Generator[Batch, None, bool]:
-        """Read a columnar source in the steps that the module docstring describes. Returns False if no row passed."""
+    ) -> Generator[Batch, None, int]:
+        """Read a columnar source in the steps that the module docstring describes. Returns how many rows passed."""
         if self._source.addressable and not self._raises and (rows is None or len(rows)):
             conditions, rows = self._apply_dictionary_conditions(read, conditions, rows)
             runtime, rows = _apply_dictionary_runtime_filters(read, self._most_selective_first(runtime), rows)
         reserve_rows(split.rows if rows is None else len(rows), self._row_bytes)
         if rows is not None and len(rows) == 0:
-            return False
+            return 0
         states = read.initial_selection(rows)
         static, keys, rest = self._steps(conditions, runtime)
         present: set[str] = set()
@@ -214,15 +223,16 @@ class FilteringReader:
             present.update(added)
             states = [s.where(flags_of(s.batch)) for s in read.add_columns(states, added)]
             if not any(s.rows for s in states):
-                return False
+                return 0
         # Request all remaining columns at once; those that were prefetched are not requested again.
         release = self._source.fetch(split, rest, states[0].selected if len(states) == 1 else None)
         try:
-            for state in read.add_columns(states, rest):
+            states = read.add_columns(states, rest)
+            for state in states:
                 yield self._ordered(state.batch)
         finally:
             release()
-        return True
+        return sum(state.rows for state in states)
 
     def _row_filters(
         self, conditions: RowConditions, runtime: list[RuntimeFilter], static: list[str], keys: list[str]

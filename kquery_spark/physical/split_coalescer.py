@@ -9,17 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, takewhile
+from typing import NamedTuple
 
 from kquery_spark.physical.split_columns import SplitColumns
 from kquery_spark.run_control import needs_small_batches
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.dictionary_column import MAX_DICTIONARY_VALUES
 from kquery_spark.types.batch import Batch
+from kquery_spark.types.vector import Int64s
 
 MAX_BATCHES = 4
 """Coalesced splits have at most this many times the rows of a batch."""
 _MAX_BYTES = 64 << 20  # the decoded values of coalesced splits take at most this memory, by estimates
 _MAX_SPLITS = 1024
+
+
+class SplitRead(NamedTuple):
+    """One read of a scan.
+
+    singles: the splits that are read together, or the only one. split: the split that coalesces them, or the only one.
+    rows: the rows that statistics do not exclude; None for all rows.
+    """
+
+    singles: Sequence[Split]
+    split: Split
+    rows: Int64s | None
 
 
 class SplitCoalescer:

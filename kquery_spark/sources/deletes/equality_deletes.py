@@ -26,7 +26,7 @@ from kquery_spark.sources.views.base import SourceView
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s
 
-_MAX_CACHED = 4  # row groups, which are read once for each column, and combinations of delete files
+_MAX_CACHED = 4  # splits, which are read once for each column, and combinations of delete files
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,24 @@ class EqualityDeletesView(SourceView):
         values = tuple(source.without_kernels() for source in self.values)
         return replace(self, source=self.source.without_kernels(), values=values)
 
+    def _with_keys(self, split: Split, columns: Sequence[str]) -> list[str]:
+        """Return these columns, and those that the delete files of a split's file need."""
+        keys = (name for number in self.deleted[split.file] for name in self.values[number].schema.names)
+        return list(dict.fromkeys([*keys, *columns]))
+
+    @override
+    def coalesce(self, splits: Sequence[Split], columns: Sequence[str]) -> tuple[Split, int]:
+        return super().coalesce(splits, self._with_keys(splits[0], columns))
+
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
-        for piece in split.pieces:
-            piece_split = replace(split, pieces=(piece,))
-            live = self._live(piece_split) if self.deleted[split.file] else None
-            for batch in self.source.read(piece_split, columns):
-                yield batch if live is None else pick(batch, live)
+        live = self._live(split) if self.deleted[split.file] else None
+        for batch in self.source.read(split, columns):
+            yield batch if live is None else pick(batch, live)
 
     @cached_property
     def _live(self) -> Callable[[Split], Int64s]:
-        """Cached function that returns the positions of the live rows in a split of one piece."""
+        """Cached function that returns the positions of the live rows in a split of one piece, or a coalesced split."""
         return lru_cache(maxsize=_MAX_CACHED)(self._find_live)
 
     @cached_property
@@ -102,9 +109,8 @@ class EqualityDeletesView(SourceView):
 
     @override
     def fetch(self, split: Split, columns: Sequence[str], rows: Int64s | None = None) -> Release:
-        keys = (name for number in self.deleted[split.file] for name in self.values[number].schema.names)
         # All rows, because the key columns of every row decide which rows are live.
-        return super().fetch(split, list(dict.fromkeys([*keys, *columns])))
+        return super().fetch(split, self._with_keys(split, columns))
 
     @override
     def dictionary_column(

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, takewhile
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ from kquery_spark.sources.views.base import SourceView
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s
 
-_MAX_CACHED = 4  # row groups whose live rows are cached, because every column of a row group needs them
+_MAX_CACHED = 4  # splits whose live rows are cached, because every column of a split needs them
 _MAX_FILES_AT_ONCE = 32
 
 DeletedRows = DeletionVector | PositionDeletes | DeletedPositions
@@ -91,20 +91,29 @@ class LiveRows(SourceView):
         low, high = np.searchsorted(_positions(vector), (start, start + rows))
         return int(high - low)
 
-    def _live_rows(self, split: Split) -> _PieceRows | None:
-        """Return the live rows of a split of one piece; None if no row is deleted."""
+    def _live_rows(self, split: Split) -> _SplitRows | None:
+        """Return the live rows of a split of one piece, or of a coalesced split; None if no row is deleted."""
         vector = self.deleted[split.file]
         if vector is None:
             return None
-        return _piece_rows(vector, *self._row_ranges(split.file)[split.pieces[0]])
+        ranges = self._row_ranges(split.file)
+        return _split_rows(vector, tuple(ranges[piece] for piece in split.pieces))
+
+    @override
+    def coalesce(self, splits: Sequence[Split], columns: Sequence[str]) -> tuple[Split, int]:
+        """Reads a split alone if most of its rows are deleted: the caller limits the live rows, but all rows are decoded."""
+        ranges = self._row_ranges(splits[0].file)
+        together = list(takewhile(lambda split: 2 * split.rows >= ranges[split.pieces[0]][1], splits))
+        if len(together) < 2:
+            return splits[0], 1
+        coalesced, count = super().coalesce(together, columns)
+        return replace(coalesced, rows=sum(split.rows for split in together[:count])), count
 
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
-        for piece in split.pieces:
-            piece_split = replace(split, pieces=(piece,))
-            live = self._live_rows(piece_split)
-            for batch in self.source.read(piece_split, columns):
-                yield batch if live is None else pick(batch, live.rows)
+        live = self._live_rows(split)
+        for batch in self.source.read(split, columns):
+            yield batch if live is None else pick(batch, live.rows)
 
     @override
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
@@ -161,15 +170,15 @@ class LiveRows(SourceView):
         return sum(split.rows for split in self._splits)
 
 
-class _PieceRows:
-    """The live rows of one piece of a file. flags: one per row of the piece, True if the row is live."""
+class _SplitRows:
+    """The live rows of a split. flags: one per row of its pieces, one piece after the other, True if the row is live."""
 
     def __init__(self, flags: npt.NDArray[np.bool_]) -> None:
         self._flags = flags
 
     @cached_property
     def rows(self) -> Int64s:
-        """Positions of the live rows in the piece."""
+        """Positions of the live rows in the split."""
         return np.flatnonzero(self._flags)  # not read-only, as compiled kernels take no such arrays
 
     @cached_property
@@ -178,32 +187,33 @@ class _PieceRows:
         return np.cumsum(self._flags, dtype=np.int32)
 
     def before(self, rows: Int64s) -> Int64s:
-        """Count the live rows before each of the given rows; a row may be the end of the piece."""
+        """Count the live rows before each of the given rows; a row may be the end of the split."""
         return np.where(rows > 0, self._counts[np.maximum(rows, 1) - 1], 0).astype(np.int64)
 
     def numbers_of(self, rows: Int64s) -> Int64s:
-        """Convert positions in the piece to positions among the live rows; deleted rows are dropped."""
+        """Convert positions in the split to positions among the live rows; deleted rows are dropped."""
         live = rows[self._flags[rows]]
         return self._counts[live].astype(np.int64) - 1
 
 
 @lru_cache(maxsize=_MAX_CACHED)
-def _piece_rows(deleted: DeletedRows, start: int, rows: int) -> _PieceRows | None:
-    """Return the live rows among ``rows`` rows of a file from ``start``; None if no row is deleted."""
+def _split_rows(deleted: DeletedRows, ranges: tuple[tuple[int, int], ...]) -> _SplitRows | None:
+    """Return the live rows among ranges of a file's rows, each given by its first row and its length; None if all are."""
     positions = _positions(deleted)
-    low, high = np.searchsorted(positions, (start, start + rows))
-    if low == high:
-        return None
-    flags = np.ones(rows, np.bool_)
-    flags[positions[low:high] - start] = False
-    return _PieceRows(flags)
+    flags = np.ones(sum(rows for _, rows in ranges), np.bool_)
+    before = 0  # rows of earlier ranges; the file may have further rows between two ranges, which the scan does not read
+    for start, rows in ranges:
+        low, high = np.searchsorted(positions, (start, start + rows))
+        flags[positions[low:high] - start + before] = False
+        before += rows
+    return None if flags.all() else _SplitRows(flags)
 
 
 @dataclass(frozen=True)
 class _LiveDictionaryColumn(DictionaryColumn):
     """A dictionary column that shows only live rows and addresses them by their live position."""
 
-    live: _PieceRows
+    live: _SplitRows
 
     @override
     def rows_where(self, selected: npt.NDArray[np.bool_], rows: Int64s | None = None) -> Int64s:

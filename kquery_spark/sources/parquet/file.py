@@ -223,9 +223,11 @@ class OpenFile(ParsedFooter):
         if not readable:
             return {}
         ranges = [[chunk.byte_range for chunk in chunks] for chunks in readable.values()]
-        reader = self._reader_of(groups[0], [part for parts in ranges for part in parts])
         try:
-            arrays = reader.read_arrays(ranges)
+            if self._input.is_local:
+                arrays = self._input.read_arrays(ranges)
+            else:
+                arrays = self._fetched.read_arrays(groups, ranges)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(groups, error) from None
         return {

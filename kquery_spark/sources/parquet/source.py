@@ -18,6 +18,7 @@ Low-cardinality strings stay dictionary-encoded.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
@@ -238,14 +239,19 @@ class ParquetSource(Source):
         if not self.is_remote(split):
             return nothing_to_release
         opened = open_file(self.files[split.file])
-        (group,) = split.pieces
         stored = self._stored(opened, columns)
+        if len(split.pieces) > 1:
+            rows = None  # ``read_rows`` reads whole chunks of coalesced splits
         paged = [
-            None if rows is None else opened.pages.with_rows(group, c, rows, before_fetch=True)
-            for c in stored
+            None if rows is None else opened.pages.with_rows(split.pieces[0], column, rows, before_fetch=True)
+            for column in stored
         ]
         whole = [column for column, pages in zip(stored, paged, strict=True) if pages is None]
-        return opened.hold(group, self._parts(opened, whole), [pages for pages in paged if pages is not None])
+        parts, pages_to_read = self._parts(opened, whole), [pages for pages in paged if pages is not None]
+        with ExitStack() as held:
+            for group in split.pieces:
+                held.callback(opened.hold(group, parts, pages_to_read))
+            return held.pop_all().close
 
     @override
     def dictionary_column(

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
 
+import numpy as np
+import numpy.typing as npt
+
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.input_file import shared_input
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
@@ -49,6 +52,17 @@ class FetchedPieces:
         fetched.fetch(parts)
         return fetched
 
+    def read_arrays(
+        self, pieces: Sequence[int], ranges: Sequence[Sequence[ByteRange]]
+    ) -> list[npt.NDArray[np.uint8]]:
+        """Return an array for each sequence of ranges, like ``InputFile.read_arrays``.
+
+        Each sequence has one range of each piece. Those of all pieces are requested before the first one is awaited.
+        """
+        parts_by_piece = zip(*ranges, strict=True)
+        fetched = [self.fetched(piece, parts) for piece, parts in zip(pieces, parts_by_piece, strict=True)]
+        return [_array(fetched, parts) for parts in ranges]
+
     def _new(self) -> FetchedRanges:
         return FetchedRanges(shared_input(self._file))
 
@@ -57,6 +71,15 @@ class FetchedPieces:
             fetched, holders = self._held.pop(piece)
             if holders > 1:
                 self._held[piece] = fetched, holders - 1
+
+
+def _array(readers: Sequence[FetchedRanges], parts: Sequence[ByteRange]) -> npt.NDArray[np.uint8]:
+    """Return the bytes of one range of each reader, one range after the other; one range is not copied."""
+    arrays = [
+        np.frombuffer(reader.read_at(part.size, part.start), np.uint8)
+        for reader, part in zip(readers, parts, strict=True)
+    ]
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _prefetched_parts(parts: Sequence[ByteRange]) -> list[ByteRange]:

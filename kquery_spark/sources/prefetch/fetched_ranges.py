@@ -11,13 +11,11 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.input_file import InputFile
-from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ReaderAsFile, read_arrays, requests_for
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ReaderAsFile, requests_for
 from kquery_spark.sources.prefetch.fetching import fetching_threads
 from kquery_spark.sources.prefetch.read_counts import count_read
 
@@ -52,10 +50,6 @@ class FetchedRanges:
         with self._lock:
             fetch = self._fetch_of(required)
         return memoryview(self._file.read_at(nbytes, offset)) if fetch is None else fetch.bytes_of(required)
-
-    def read_arrays(self, ranges: Sequence[Sequence[ByteRange]]) -> list[npt.NDArray[np.uint8]]:
-        """Return an array for each sequence of ranges, like ``InputFile.read_arrays``."""
-        return read_arrays(self, ranges)
 
     def as_file(self) -> pa.PythonFile:
         """Return a file object for one pyarrow reader in one thread."""

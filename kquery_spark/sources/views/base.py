@@ -47,6 +47,10 @@ class SourceView(Source):
         return self.source.splits_of(file)
 
     @override
+    def coalesce(self, splits: Sequence[Split], columns: Sequence[str]) -> tuple[Split, int]:
+        return self.source.coalesce(splits, columns)
+
+    @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         return self.source.read(split, columns)
 

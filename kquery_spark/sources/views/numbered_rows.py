@@ -60,18 +60,25 @@ class NumberedRows(SourceView):
         schema = pa.schema([self.schema.field(column) for column in columns])
         return Batch(schema, tuple(arrays[column] for column in columns), batch.num_rows)
 
+    def _numbers(self, split: Split) -> Int64s:
+        """Return the position in the file of each row of a split of one piece, or of a coalesced split."""
+        ranges = self._row_ranges(split.file)
+        starts_and_rows = (ranges[piece] for piece in split.pieces)
+        return np.concatenate([np.arange(start, start + rows) for start, rows in starts_and_rows])
+
+    @override
+    def coalesce(self, splits: Sequence[Split], columns: Sequence[str]) -> tuple[Split, int]:
+        return super().coalesce(splits, self._stored(columns))
+
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
-        batches = self.source.read(split, self._stored(columns))
-        for piece, batch in zip(split.pieces, batches, strict=True):
-            start, rows = self._row_ranges(split.file)[piece]
-            yield self._with_numbers(batch, columns, np.arange(start, start + rows))
+        for batch in self.source.read(split, self._stored(columns)):
+            yield self._with_numbers(batch, columns, self._numbers(split))
 
     @override
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
         batch = self.source.read_rows(split, self._stored(columns), rows)
-        start, _ = self._row_ranges(split.file)[split.pieces[0]]
-        return self._with_numbers(batch, columns, start + rows)
+        return self._with_numbers(batch, columns, self._numbers(split)[rows])
 
     @override
     def fetch(self, split: Split, columns: Sequence[str], rows: Int64s | None = None) -> Release:
