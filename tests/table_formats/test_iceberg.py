@@ -316,7 +316,7 @@ class TestFilesWithoutFieldIds:
             spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInWrite")
         for sql, reason in (
             (GROUPED.format(t=name), "has no field ids"),
-            (f"SELECT k, count(*) FROM {dotted} GROUP BY k", "a field inside of a column"),
+            (f"SELECT k, count(*) FROM {dotted} GROUP BY k", "may read it as a nested field"),
             (f"SELECT d, count(*) FROM {old} GROUP BY d", "may have dates of the hybrid calendar"),
         ):
             frame = spark.sql(sql)
