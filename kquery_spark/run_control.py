@@ -16,6 +16,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _LARGEST_ALLOCATION_SHARE = 4  # one allocation may take a quarter of the limit
+_NEGLIGIBLE_BYTES = 1 << 20
 
 
 class RunStopped(BaseException):
@@ -36,6 +37,7 @@ class RunControl:
     max_rows, max_bytes: limits for the output of all operators together; None: no limit.
     within: the control of the run that this one is part of; its limits apply.
     small_batches: True if operators should produce small batches, because many runs share the memory.
+    negligible_bytes: the size of an allocation does not have to be computed exactly if an upper bound is below this number.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class RunControl:
         self.max_bytes: int | None = max_bytes if within is None else within.max_bytes
         self.small_batches: bool = small_batches if within is None else within.small_batches
         self._within = within
+        self.negligible_bytes = _NEGLIGIBLE_BYTES
         self.rows = 0
         self.nbytes = 0
         self.splits = 0
@@ -121,6 +124,15 @@ _CURRENT: ContextVar[RunControl | None] = ContextVar("kquery_run_control", defau
 def current_control() -> RunControl | None:
     """Return the control of the current run, or None."""
     return _CURRENT.get()
+
+
+def call_under(control: RunControl, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a function under a control."""
+    token = _CURRENT.set(control)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _CURRENT.reset(token)
 
 
 def check_run() -> None:

@@ -19,11 +19,12 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.kernels.ordered_bytes import ordered_bytes
 from kquery_spark.types import names as t
 from kquery_spark.types.labels import relabeled
-from kquery_spark.types.sizes import check_elements, reserve_gather
+from kquery_spark.types.sizes import check_elements, reserve_gather, reserve_rows
 from kquery_spark.types.vector import Int64s
 
 Mask = npt.NDArray[np.bool_]
 _MAX_ELEMENTS = 100_000_000
+_PLACE_BYTES = 8  # of a row number or a position
 
 
 def is_array(dtype: pa.DataType) -> bool:
@@ -90,6 +91,7 @@ def elements(array: pa.Array, child: pa.Array | None = None) -> Elements:
 
 def element_places(sizes: Int64s) -> tuple[Int64s, Int64s]:
     """Return, for arrays of these sizes, the row of each element and its 0-based position within the row."""
+    reserve_rows(int(sizes.sum()), _PLACE_BYTES)
     rows = np.repeat(np.arange(len(sizes)), sizes)
     return rows, np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 

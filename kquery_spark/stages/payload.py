@@ -16,7 +16,8 @@ from kquery_spark.physical.hashing import bucket_ids, partition_ids, partition_o
 from kquery_spark.physical.key_ranges import range_ids
 from kquery_spark.physical.operators import Partitioning
 from kquery_spark.stages.compact import compact, restore
-from kquery_spark.types.batch import Batch, coalesced, concat, cut, has_large_dictionary, run_in_parts
+from kquery_spark.stages.waiting_rows import WaitingRows
+from kquery_spark.types.batch import Batch, coalesced, cut, has_large_dictionary, run_in_parts
 from kquery_spark.types.sizes import check_string_bytes
 from kquery_spark.types.vector import Vector, decode
 
@@ -80,33 +81,29 @@ def decode_payload(data: pa.Buffer | bytes, schema: pa.Schema) -> Batch:
 
 
 def partitioned(
-    batches: Iterable[Batch], where: Partitioning, schema: pa.Schema, payload_bytes: int
+    batches: Iterable[Batch], where: Partitioning, schema: pa.Schema, payload_bytes: int, max_bytes: int
 ) -> Iterator[tuple[int, Batch]]:
     """Yield pairs (partition, rows): the rows divided by ``where``, in pieces of about ``payload_bytes``.
 
     Partition i is read by task i of the next stage. For ranges and buckets, every partition gets at least one piece, even
     an empty one: tasks that also read files learn their number from the rows that they receive.
+
+    max_bytes: the memory for rows that wait for more rows of their partition. With many partitions, it can make the pieces
+    smaller than ``payload_bytes``.
     """
     if where.count == 1:
         for piece in coalesced(_divide_large(batches), nbytes=payload_bytes):
             yield 0, piece
         return
     program = Program(where.keys, schema)
-    waiting: list[list[Batch]] = [[] for _ in range(where.count)]
-    sizes = [0] * where.count
+    waiting = WaitingRows(where.count, schema, payload_bytes, max_bytes)
     for batch in _divide_large(batches):
         targets = _target_ids(program.run(batch), batch.num_rows, where)
-        for target, piece in _by_target(batch, targets, where.count):
-            waiting[target].append(piece)
-            sizes[target] += piece.nbytes
-            if sizes[target] >= payload_bytes:
-                yield target, concat(schema, waiting[target])
-                waiting[target], sizes[target] = [], 0
-    for target, pieces in enumerate(waiting):
-        if pieces:
-            yield target, concat(schema, pieces)
-        elif where.bounds or where.buckets:
-            yield target, Batch.empty(schema)
+        yield from waiting.add(*_by_target(batch, targets, where.count))
+    for target in range(where.count):
+        rows = waiting.remove(target)
+        if rows.num_rows or where.bounds or where.buckets:
+            yield target, rows
 
 
 def _divide_large(batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -134,19 +131,14 @@ def _target_ids(keys: Sequence[Vector], rows: int, where: Partitioning) -> np.nd
     return partition_ids(keys, rows, where.count)
 
 
-def _by_target(batch: Batch, ids: np.ndarray, count: int) -> Iterator[tuple[int, Batch]]:
-    """Yield the rows of each partition that is not empty. ids: the partition of each row.
+def _by_target(batch: Batch, ids: np.ndarray, count: int) -> tuple[Batch, list[int]]:
+    """Return the rows in the order of their partitions, and the end of each partition. ids: the partition of each row.
 
-    This is a counting sort: the rows are gathered once in the order of their partitions, and each partition is a slice of
-    the result. For the ids 1 0 1 of two partitions, the ends are 1 and 3, and the gathered rows are 1 | 0 2.
+    This is a counting sort: the rows are gathered once, and each partition is a slice of the result. For the ids 1 0 1 of
+    two partitions, the ends are 1 and 3, and the gathered rows are 1 | 0 2.
     """
-    ends = np.cumsum(np.bincount(ids, minlength=count))
-    by_target = batch.take(pa.array(partition_order(ids, count)))
-    start = 0
-    for target, end in enumerate(ends.tolist()):
-        if end > start:
-            yield target, by_target.slice(start, end - start)
-        start = end
+    ends: list[int] = np.cumsum(np.bincount(ids, minlength=count)).tolist()
+    return batch.take(pa.array(partition_order(ids, count))), ends
 
 
 def result_pieces(batches: Iterable[Batch], nbytes: int) -> Iterator[Batch]:

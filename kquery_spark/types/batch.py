@@ -11,14 +11,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import BatchTooLarge
+from kquery_spark.errors import BatchTooLarge, PartTooLarge
+from kquery_spark.run_control import call_under, current_control
 from kquery_spark.types import names as t
+from kquery_spark.types.part_control import PartControl
 from kquery_spark.types.sizes import MAX_STRING_BYTES, has_offsets, is_too_large
 from kquery_spark.types.vector import Flags, Int64s, Vector, decode, fill, from_arrow, to_spark, widen
 
 Result = TypeVar("Result")
 
 _MAX_COALESCED_BYTES = 64 << 20
+# The limit of one array when a function runs on a part of a batch (``run_in_parts``), unless it has few rows.
+_MAX_PART_BYTES, _MIN_LIMITED_ROWS = 128 << 20, 16
 # Three quarters of the bytes of one array. The rest is for the batch that makes the buffer exceed this limit.
 _MAX_BUFFERED_BYTES = MAX_STRING_BYTES // 4 * 3
 # ``concat`` does not decode dictionaries if the decoded arrays would have more bytes than the first number, and more than
@@ -157,24 +161,31 @@ def has_large_dictionary(column: pa.Array) -> bool:
 def run_in_parts(
     function: Callable[[Batch], Result], batch: Batch, *, repeatable: bool
 ) -> Iterator[tuple[Batch, Result]]:
-    """Call a function on a batch. If the result exceeds Arrow's 32-bit offsets, call it on each half, and so on.
+    """Call a function on a batch. If an array would be too large, call it on parts of the batch, and so on.
+
+    Too large are more than ``_MAX_PART_BYTES`` bytes for many rows, and what exceeds Arrow's 32-bit offsets for few rows.
 
     Yields each part with its result. Raises the function's error if the result for a single row is too large.
 
     repeatable: the function may see rows again after it failed. False for nondeterministic user functions, which may count
     their calls; their error is raised at once.
     """
-    result = None
+    result, rows = None, (batch.num_rows + 1) // 2
     try:
-        result = function(batch)
+        if repeatable and batch.num_rows > _MIN_LIMITED_ROWS:
+            result = call_under(PartControl(_MAX_PART_BYTES, current_control()), function, batch)
+        else:
+            result = function(batch)
     except (BatchTooLarge, pa.ArrowException) as error:
         if not repeatable or not is_too_large(error) or batch.num_rows < 2:
             raise
+        if isinstance(error, PartTooLarge):
+            rows = min(rows, max(_MIN_LIMITED_ROWS, batch.num_rows * _MAX_PART_BYTES // error.nbytes))
     if result is not None:
         yield batch, result
         return
-    for half in cut(batch, (batch.num_rows + 1) // 2):
-        yield from run_in_parts(function, half, repeatable=True)
+    for part in cut(batch, rows):
+        yield from run_in_parts(function, part, repeatable=True)
 
 
 def coalesced(

@@ -1,8 +1,8 @@
 """Checks before allocations whose size depends on values: gathers, repeated values, values per row.
 
-Reservations cost nothing in runs without a limit of bytes (see ``run_control``); only Spark's driver has one. Checks that
-raise BatchTooLarge run everywhere, because the offsets of Arrow's strings and lists have 32 bits. ``reserve_replacements``
-does both.
+Reservations cost nothing without a limit of bytes (see ``run_control``). Runs in Spark's driver have one, and so have
+functions that can run on a part of a batch (``batch.run_in_parts``). Checks that raise BatchTooLarge run everywhere, because
+the offsets of Arrow's strings and lists have 32 bits. ``reserve_replacements`` does both.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import BatchTooLarge
+from kquery_spark.errors import BatchTooLarge, PartTooLarge
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types.units import INT32_MAX
 
@@ -57,20 +57,21 @@ def reserve_gather(columns: Iterable[pa.Array], rows: Any) -> None:
     control = bounding_control()
     if control is None:
         return
-    if isinstance(rows, pa.Array):
-        rows = rows.fill_null(-1).to_numpy(zero_copy_only=False)
     total = 0
     for column in columns:
         if not len(column):
             continue
-        if column.nbytes * len(rows) <= _SMALL_BYTES or not has_offsets(column.type):
+        if column.nbytes * len(rows) <= control.negligible_bytes or not has_offsets(column.type):
             total += len(rows) * max(fixed_bytes(column.type), 1)
             continue
         sizes = row_bytes(column)
         most = int(sizes.max())
-        total += (
-            most * len(rows) if most * len(rows) <= _SMALL_BYTES else int(sizes[np.maximum(rows, 0)].sum())
-        )
+        if most * len(rows) <= control.negligible_bytes:
+            total += most * len(rows)
+            continue
+        if isinstance(rows, pa.Array):
+            rows = rows.fill_null(-1).to_numpy(zero_copy_only=False)
+        total += int(sizes[np.maximum(rows, 0)].sum())
     control.reserve(total)
 
 
@@ -81,11 +82,22 @@ def reserve_repeats(values: Sequence[Any], length: int) -> None:
         control.reserve(length * sum(map(_scalar_bytes, values)))
 
 
-def reserve_rows(count: int, width: int = 1) -> None:
-    """Reserve memory before building an array of ``count`` values of ``width`` bytes."""
+def reserve_rows(count: int, width: int = 1, check: Callable[[], None] | None = None) -> None:
+    """Reserve memory before building an array of ``count`` values of ``width`` bytes.
+
+    check: raises Unsupported for sizes that a function declines. The limit of the run applies before, but it decides before
+    the batch would be divided.
+    """
     control = bounding_control()
-    if control is not None:
-        control.reserve(count * width)
+    try:
+        if control is not None:
+            control.reserve(count * width)
+    except PartTooLarge:
+        if check is not None:
+            check()
+        raise
+    if check is not None:
+        check()
 
 
 def reserve_replacements(
@@ -99,12 +111,13 @@ def reserve_replacements(
     copies: how often the replacement contains a group of the match. Matches do not overlap, so each copy adds at most the
     bytes of ``strings``.
 
-    Each match must have at least one byte. ``count`` is not called if the run has no limit of bytes and the result would fit
-    even if every byte were a match.
+    Each match must have at least one byte. ``count`` is not called if the result would be small enough even if every byte
+    were a match.
     """
     control = bounding_control()
     nbytes = pc.sum(pc.binary_length(strings)).as_py() or 0
-    if control is None and nbytes * (1 + copies + replacement_bytes) <= MAX_STRING_BYTES:
+    small_bytes = MAX_STRING_BYTES if control is None else min(MAX_STRING_BYTES, control.negligible_bytes)
+    if nbytes * (1 + copies + replacement_bytes) <= small_bytes:
         return
     added = (pc.sum(count()).as_py() or 0) * replacement_bytes + copies * nbytes
     if control is not None:
@@ -140,9 +153,6 @@ def is_too_large(error: Exception) -> bool:
     if isinstance(error, BatchTooLarge | pa.ArrowCapacityError):
         return True
     return isinstance(error, pa.ArrowInvalid) and any(part in str(error) for part in _OVERFLOW_MESSAGES)
-
-
-_SMALL_BYTES = 1 << 20
 
 
 def _offsets(array: pa.Array) -> Counts:

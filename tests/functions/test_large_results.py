@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pytest
 
@@ -11,6 +13,7 @@ from kquery_spark.expr import Case, Column, Literal
 from kquery_spark.functions.calling import call
 from kquery_spark.functions.registry import CallContext, function
 from kquery_spark.physical.expr import Program
+from kquery_spark.physical.operators import PhysicalPlan, TaskContext
 from kquery_spark.types import names as t
 from kquery_spark.types import sizes
 from kquery_spark.types.batch import Batch, run_in_parts
@@ -128,12 +131,17 @@ def test_errors_of_arrow_name_case() -> None:
         Program([case], schema).run(batch)
 
 
+class FailingExec(PhysicalPlan):
+    """An operator that builds an array of more than 2 GiB."""
+
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        yield Batch.empty(pa.schema([]))
+        raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes")
+
+
 def test_an_operator_is_named_if_no_function_is() -> None:
-    context = kq.ExecutionContext()
-    context.register_arrow("l", pa.table({"k": [1] * _ROWS}))
-    context.register_arrow("r", pa.table({"k": [1], "s": [_LONG]}))
-    with pytest.raises(Unsupported, match="JoinExec with a result of more than 2 GiB in a batch"):
-        context.sql("SELECT s FROM l JOIN r ON l.k = r.k").to_arrow()
+    with pytest.raises(Unsupported, match="FailingExec with a result of more than 2 GiB in a batch"):
+        list(FailingExec().run(TaskContext()))
 
 
 def test_parts_of_a_batch_are_consecutive_and_other_errors_are_raised() -> None:

@@ -11,6 +11,7 @@ from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.expr import Column, Frame, FrameUnit, Literal, SortKey, WindowCall
 from kquery_spark.expr.windows import UP_TO_PEERS, UP_TO_ROW, WHOLE_PARTITION
 from kquery_spark.logical import LogicalPlan, Window, WindowGroupLimit
+from kquery_spark.physical.windows import results
 from kquery_spark.types import names as t
 from tests.physical.harness import (
     CONFIGS,
@@ -356,3 +357,33 @@ def test_extremes_of_structs_are_of_the_frame(spark: SparkSession) -> None:
         for row in sorted(run(plan).to_pylist(), key=lambda row: row["id"])
     ]
     assert found == expected
+
+
+PIECES = [
+    ("collect_list", "s", None), ("max", "s", None), ("min", "s", None), ("min", "f", None), ("max_by", "s", "o"),
+    ("max_by", "id", "s"), ("min_by", "s", "f"), ("max_by", "w", "s"), ("first_value", "s", None),
+    ("last_ignore_nulls", "s", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("frame", [(None, None), (None, 0), (-3, 1), (2, None)])
+def test_results_that_are_built_in_pieces(
+    frame: tuple[int | None, int | None], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "_MAX_RESULT_BYTES", 24)
+    child = scan(ROWS)
+    calls, strings = [], []
+    low, high = (bound(b, upper) for b, upper in zip(frame, (False, True), strict=True))
+    over = f"PARTITION BY g ORDER BY id ROWS BETWEEN {low} AND {high}"
+    for function, *names in PIECES:
+        args = [c(child, name) for name in names if name]
+        calls.append(WindowCall.of(function, *args, frame=rows(*frame)))
+        shown = "last(s, true)" if "ignore" in function else f"{function}({', '.join(filter(None, names))})"
+        strings.append(f"{shown} OVER ({over})")
+    calls.append(WindowCall.of("listagg", c(child, "s"), lit("; ", t.STRING), frame=rows(*frame)))
+    strings.append(f"listagg(s, '; ') OVER ({over})")
+    calls.append(WindowCall.of("lag", c(child, "s"), lit(2, t.INT), lit("default", t.STRING)))
+    strings.append("lag(s, 2, 'default') OVER (PARTITION BY g ORDER BY id)")
+    calls.append(WindowCall.of("lead", c(child, "s"), lit(1, t.INT), c(child, "g")))
+    strings.append("lead(s, 1, g) OVER (PARTITION BY g ORDER BY id)")
+    check(spark, window(child, calls, ["g"], [SortKey(c(child, "id"))]), strings, "")

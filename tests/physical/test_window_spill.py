@@ -48,13 +48,14 @@ def table() -> pa.Table:
             "w": pa.array(rng.integers(-(10**6), 10**6, N)).cast(pa.decimal128(38, 2)),
             "s": [None if v % 11 == 0 else f"name {v}" for v in rng.integers(0, 500, N)],
             "b": rng.random(N) < 0.5,
+            "p": [{"x": float(v), "y": "y" * v} for v in rng.integers(0, 9, N)],
         }
     )
 
 
 T = table()
-ID, G, NUM, F, D, W, S, B = (
-    Column(n, T.schema.field(n).type) for n in ["id", "g", "o", "f", "d", "w", "s", "b"]
+ID, G, NUM, F, D, W, S, B, PAIR = (
+    Column(n, T.schema.field(n).type) for n in ["id", "g", "o", "f", "d", "w", "s", "b", "p"]
 )
 
 
@@ -88,11 +89,12 @@ FRAMES = {
 }
 FUNCTIONS: list[tuple[str, Expr | None]] = [
     ("count", None), ("count", S), ("sum", NUM), ("sum", D), ("sum", W), ("sum", F), ("avg", D), ("min", F), ("max", S),
-    ("stddev_samp", NUM), ("bool_and", B), ("bit_xor", NUM), ("count_if", B),
+    ("stddev_samp", NUM), ("bool_and", B), ("bit_xor", NUM), ("count_if", B), ("min", S), ("max", PAIR),
 ]  # fmt: skip
+BY = [("max_by", S, NUM), ("min_by", S, F), ("max_by", NUM, S), ("min_by", NUM, D), ("max_by", PAIR, B)]
 IN_ORDER: list[tuple[str, Expr, bool]] = [
     ("first", S, False), ("last", S, False), ("first_value", NUM, True), ("last_value", NUM, True),
-    ("last_ignore_nulls", S, False), ("first_value", S, False),
+    ("last_ignore_nulls", S, False), ("first_value", S, False), ("first_value", PAIR, False), ("last_value", S, True),
 ]  # fmt: skip
 
 
@@ -149,6 +151,7 @@ def test_numbering_and_neighbors(partition: list[Expr]) -> None:
 def test_aggregates_over_frames(frame: str, partition: list[Expr]) -> None:
     calls = [WindowCall.of(f, *([] if a is None else [a]), frame=FRAMES[frame]) for f, a in FUNCTIONS]
     calls += [WindowCall.of(f, a, frame=FRAMES[frame], ignore_nulls=i) for f, a, i in IN_ORDER]
+    calls += [WindowCall.of(f, a, by, frame=FRAMES[frame]) for f, a, by in BY]
     assert all(map(streamable, calls))
     check(calls, partition, ORDERS["unique"])
 

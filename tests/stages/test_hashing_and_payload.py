@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 
 import numpy as np
@@ -19,9 +20,11 @@ from kquery_spark.stages import payload
 from kquery_spark.stages.payload import decode_payload, encode, one_cell, partitioned
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Vector
+from tests.support.memory import MEGABYTES
 
 WORDS = ["", "a", "ab", "abcdefgh", "abcdefghi", "ä", "😀", "abcdefghabcdefgh", None, "abcdefgh\x00"]
 DECIMAL = pa.decimal128(20, 2)
+MAX_BYTES = 64 << 20
 
 
 def test_a_dictionary_hashes_as_its_strings_do():
@@ -90,7 +93,7 @@ def test_large_batches_are_divided(count: int, monkeypatch: pytest.MonkeyPatch):
     schema = pa.schema([("k", pa.int64()), ("s", pa.string()), ("d", pa.string())])
     batch = Batch(schema, tuple(columns.values()), 3000)
     where = Partitioning((Column("k", pa.int64()),) if count > 1 else (), count)
-    pieces = [piece for _, piece in partitioned([batch], where, schema, 1000)]
+    pieces = [piece for _, piece in partitioned([batch], where, schema, 1000, MAX_BYTES)]
     assert max(piece.nbytes for piece in pieces) < 5000
     rows = sorted(zip(*(c.to_pylist() for c in concat(schema, pieces).columns), strict=True))
     assert rows == list(zip(range(3000), words, words, strict=True))
@@ -105,7 +108,7 @@ def test_batches_with_many_dictionaries_are_divided(monkeypatch: pytest.MonkeyPa
     assert limit / 25 < column.dictionary.nbytes < limit / 16
     schema = pa.schema([(f"c{i}", pa.string()) for i in range(25)])
     batch = Batch(schema, (column,) * 25, 1000)
-    pieces = [piece for _, piece in partitioned([batch], Partitioning((), 1), schema, 1)]
+    pieces = [piece for _, piece in partitioned([batch], Partitioning((), 1), schema, 1, MAX_BYTES)]
     assert max(piece.nbytes for piece in pieces) <= limit
     assert len(pieces) <= 2 * 25 * plain.nbytes / limit
     assert all(c.equals(plain) for c in concat(schema, pieces).columns)
@@ -118,12 +121,13 @@ def test_a_payload_of_2_gib_or_more_is_declined():
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-@pytest.mark.parametrize("payload_bytes", [1, 1 << 20])
-def test_partitioning_loses_and_repeats_no_row(count: int, payload_bytes: int):
+@pytest.mark.parametrize(("payload_bytes", "max_bytes"), [(1, 1 << 20), (1 << 20, 1 << 20), (1 << 20, 200)])
+def test_partitioning_loses_and_repeats_no_row(count: int, payload_bytes: int, max_bytes: int):
     schema = pa.schema([("k", pa.int64())])
     batches = [Batch(schema, (pa.array([i, i + 1, None, i * 7]),), 4) for i in range(50)]
     keys = (Column("k", pa.int64()),) if count > 1 else ()
-    pieces = list(partitioned(iter(batches), Partitioning(keys, count), schema, payload_bytes))
+    where = Partitioning(keys, count)
+    pieces = list(partitioned(iter(batches), where, schema, payload_bytes, max_bytes))
     rows = [v for _, b in pieces for v in b.columns[0].to_pylist()]
     expected = [v for b in batches for v in b.columns[0].to_pylist()]
     assert sorted(rows, key=repr) == sorted(expected, key=repr)
@@ -132,6 +136,35 @@ def test_partitioning_loses_and_repeats_no_row(count: int, payload_bytes: int):
         for value in batch.columns[0].to_pylist():
             homes.setdefault(value, set()).add(target)
     assert all(len(targets) == 1 for targets in homes.values())
+
+
+@pytest.mark.parametrize(
+    ("share", "is_dictionary", "max_payloads"), [(0.99, False, 400), (0.99, True, 4000), (0.0, False, 8000)]
+)
+def test_rows_that_wait_for_their_partition_are_bounded(share: float, is_dictionary: bool, max_payloads: int):
+    """A few rows of each batch wait in other partitions than most of its rows, or all partitions grow slowly."""
+    schema = pa.schema([("k", pa.int64()), ("s", pa.string())])
+    rng = np.random.default_rng(1)
+    rows, batches, partitions = 4096, 100, 200
+    max_bytes = 8 * MEGABYTES
+
+    def source() -> Iterator[Batch]:
+        for i in range(batches):
+            keys = np.where(rng.random(rows) < share, 0, rng.integers(0, 10_000, rows))
+            strings = pa.array([f"{i} {j}".ljust(1000) for j in range(rows)])
+            yield Batch(
+                schema, (pa.array(keys), strings.dictionary_encode() if is_dictionary else strings), rows
+            )
+
+    where = Partitioning((Column("k", pa.int64()),), partitions)
+    total, before, most, payloads = 0, pa.total_allocated_bytes(), 0, 0
+    for _, piece in partitioned(source(), where, schema, 8 * MEGABYTES, max_bytes):
+        total += piece.num_rows
+        payloads += 1
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert total == rows * batches
+    assert most < 4 * max_bytes
+    assert payloads < max_payloads
 
 
 @pytest.mark.parametrize("count", [65_535, 65_536, 65_600, 200_000])
@@ -143,7 +176,7 @@ def test_each_row_goes_to_the_task_of_its_key_however_many_tasks_there_are(count
     by_range = Partitioning((Column("k", pa.int64()),), count, tuple(range(1, count)))
     hashed = partition_ids([batch.vector(0)], len(values), count)
     for where, ids in ((by_hash, hashed), (by_range, values)):
-        pieces = list(partitioned(iter([batch]), where, schema, 1 << 20))
+        pieces = list(partitioned(iter([batch]), where, schema, 1 << 20, MAX_BYTES))
         targets = np.repeat([target for target, _ in pieces], [piece.num_rows for _, piece in pieces])
         rows = np.concatenate([piece.columns[0].to_numpy() for _, piece in pieces])
         assert sorted(zip(targets, rows, strict=True)) == sorted(zip(ids, values, strict=True))

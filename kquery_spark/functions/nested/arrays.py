@@ -176,8 +176,7 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     count = np.maximum(numbers(args[1], n), 0)
     mask = dense_mask(args[1:], n)
     total = int(np.where(mask, 0, count).sum())
-    reserve_rows(total, 16)
-    check_size(total)
+    reserve_rows(total, 16, check=lambda: check_size(total))
     rows = np.repeat(np.arange(n), np.where(mask, 0, count))
     return gather_lists(args[0].array(n), rows, count, mask, context.dtype)
 

@@ -77,8 +77,7 @@ def _check_boundaries(legal: Mask) -> None:
 def _element_places(sizes: Int64s) -> tuple[Int64s, Int64s]:
     """The row of each element, and its position in the row's array; raises Unsupported for too many elements."""
     total = int(sizes.sum())
-    reserve_rows(total, _ELEMENT_BYTES)
-    check_size(total)
+    reserve_rows(total, _ELEMENT_BYTES, check=lambda: check_size(total))
     return element_places(sizes)
 
 

@@ -21,6 +21,7 @@ from kquery_spark.functions.strings.entry import is_string_or_binary, string_fun
 from kquery_spark.kernels import utf8_string
 from kquery_spark.kernels.text import build, layout, null_mask
 from kquery_spark.types import names as t
+from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Data, Vector
 
 _CHARACTERS = ["\0" if code == 0 else chr(code) for code in range(256)]
@@ -53,6 +54,7 @@ def _hex(args: Sequence[Vector], context: CallContext) -> Data:
         return pc.if_else(pc.equal(trimmed, ""), "0", trimmed)
     offsets, raw = layout(array)
     part = raw[offsets[0] : offsets[-1]]
+    reserve_rows(2 * len(part))
     cells = np.empty((len(part), 2), np.uint8)
     cells[:, 0], cells[:, 1] = _HEX[part >> 4], _HEX[part & 15]
     return build((offsets - offsets[0]) * 2, cells.reshape(-1), mask)

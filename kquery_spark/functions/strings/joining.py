@@ -62,6 +62,12 @@ def coerce_concat(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return types if types and all(dtype == t.BINARY for dtype in types) else [t.STRING] * len(types)
 
 
+def _total_bytes(vector: Vector, n: int) -> int:
+    """Return the bytes of the strings of ``n`` rows."""
+    total: int = pc.sum(pc.binary_length(vector.data)).as_py() or 0
+    return total * n if vector.is_scalar else total
+
+
 def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
     """Join the strings that are not NULL. Spark also accepts arrays; the engine does not."""
     separator, *parts = args
@@ -71,6 +77,8 @@ def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
     if len(parts) == 1:
         joined = pc.fill_null(parts[0].array(n), "")
         return if_else(pc.is_valid(separator.array(n)), joined, pa.scalar(None, t.STRING))
+    nbytes = sum(_total_bytes(p, n) for p in parts) + (len(parts) - 1) * _total_bytes(separator, n)
+    reserve_rows(nbytes)
     first, *others = (p.array(n) for p in parts)
     if all(p.null_count for p in (first, *others)):  # Arrow 26 omits rows in which all strings are NULL
         nothing = reduce(pc.and_, [p.is_null() for p in (first, *others)])
@@ -97,8 +105,7 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     count = args[1].data
     clipped = pc.max_element_wise(count, pa.scalar(0, count.type), skip_nulls=False)
     nbytes = pc.multiply(pc.binary_length(args[0].data).cast(pa.float64()), clipped.cast(pa.float64()))
-    reserve_rows(int(pc.sum(nbytes).as_py() or 0))
-    _check_result_bytes(nbytes)
+    reserve_rows(int(pc.sum(nbytes).as_py() or 0), check=lambda: _check_result_bytes(nbytes))
     repeated = pc.binary_repeat(args[0].data, clipped)
     # Arrow returns no data buffer if all strings are empty
     if isinstance(repeated, pa.Array) and repeated.buffers()[2] is None:
@@ -124,10 +131,10 @@ def _pad(left: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
         width = args[1]
         pad = args[2] if len(args) > 2 else Vector(t.STRING, pa.scalar(" "))
         widths = np.maximum(numbers(width, context.num_rows), 0)
-        reserve_rows(int(widths.sum()))
         filler = pad.data.as_py() if pad.is_scalar else None
         is_ascii = filler is not None and filler.isascii()
-        _check_result_bytes(pa.array(widths if is_ascii else _MAX_BYTES_PER_CHARACTER * widths))
+        lengths = pa.array(widths if is_ascii else _MAX_BYTES_PER_CHARACTER * widths)
+        reserve_rows(int(widths.sum()), check=lambda: _check_result_bytes(lengths))
         if width.is_scalar and width.data.is_valid and filler is not None and len(filler) == 1:
             cells = max(width.data.as_py(), 0)
             if cells < 10_000:

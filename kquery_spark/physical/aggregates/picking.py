@@ -71,7 +71,7 @@ class ExtremeBy(Reduction):
     """max_by and min_by: the first argument in the row with the largest or smallest second one; in ties, the last row."""
 
     def __init__(self, largest: bool) -> None:
-        self._largest = largest
+        self.largest = largest
 
     @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
@@ -85,9 +85,9 @@ class ExtremeBy(Reduction):
             ordered, _ = reduce.ranks(by)
         valid = validity(by.data)
         rows = np.arange(len(ordered)) if valid is None else np.flatnonzero(valid)
-        start = np.iinfo(np.int64).min if self._largest else np.iinfo(np.int64).max
+        start = np.iinfo(np.int64).min if self.largest else np.iinfo(np.int64).max
         best = np.full(groups.count, start, np.int64)
-        (np.maximum if self._largest else np.minimum).at(best, groups.ids[rows], ordered[rows])
+        (np.maximum if self.largest else np.minimum).at(best, groups.ids[rows], ordered[rows])
         # Of the rows with the best key of their group, take the last one.
         rows = rows[ordered[rows] == best[groups.ids[rows]]]
         chosen = first_or_last_rows(groups, rows, last=True)

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.logical.join import JoinKind
 from kquery_spark.physical.expr import Program
+from kquery_spark.physical.gathering import RowSizes, gather_slices
 from kquery_spark.physical.joins.build_side import BuildSide
 from kquery_spark.physical.joins.join_table import JoinTable, Matches
 from kquery_spark.physical.joins.pair_condition import PairCondition
@@ -59,6 +60,11 @@ class Probe:
         if plan.condition is not None:
             self._condition = PairCondition(plan.condition, probe_schema, self._built.schema)
         self._output_sources = self._find_output_sources()
+        self._build_sizes = self._sizes_of_build_rows()
+
+    def _sizes_of_build_rows(self) -> RowSizes:
+        """Return the sizes of the build rows in the output."""
+        return RowSizes(self._built.columns[i] for from_probe, i in self._output_sources if not from_probe)
 
     def _find_output_sources(self) -> list[tuple[bool, int]]:
         """For each output column: True if the probe side has it, and its index in that side."""
@@ -74,6 +80,7 @@ class Probe:
     def set_build_side(self, side: tuple[Batch, JoinTable], marks: np.ndarray | None) -> None:
         """Continue with another part of the build side. marks: the flags of its rows."""
         self._built, self._table = side
+        self._build_sizes = self._sizes_of_build_rows()
         self.marks = marks
 
     def run(self, source: Iterator[Batch]) -> Iterator[Batch]:
@@ -104,6 +111,7 @@ class Probe:
             self._mark_by_keys(codes, counts)
             yield from self._emit_without_columns(int(counts.sum()))
             return
+        probe_sizes = RowSizes(batch.columns[i] for from_probe, i in self._output_sources if from_probe)
         for start, stop in pair_slices(counts, self.pairs_at_once):
             self._reserve_pairs(counts[start:stop])
             matches = self._table.matches(codes[start:stop], counts[start:stop])
@@ -115,7 +123,9 @@ class Probe:
             if self.marks is not None:
                 self.marks[matches.build] = True
             if not self._one_sided:
-                yield self._gather(batch, matches)
+                sources = (probe_sizes, matches.probe), (self._build_sizes, matches.build)
+                for first, end in gather_slices(sources, len(matches.probe)):
+                    yield self._gather(batch, Matches(matches.probe[first:end], matches.build[first:end]))
 
     def _emit_without_columns(self, pairs: int) -> Iterator[Batch]:
         """Output rows without columns, for consumers such as ``count(*)``. The pairs are only counted."""

@@ -14,6 +14,7 @@ from kquery_spark.expr import Expr
 from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.logical.generate import Generator
 from kquery_spark.physical.expr import Program
+from kquery_spark.physical.gathering import RowSizes, gather_slices
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.physical.pairs import max_pairs, pair_slices
 from kquery_spark.types import names as t
@@ -86,23 +87,28 @@ class GenerateExec(UnaryExec):
             if self.generator is Generator.REPLICATE and count > limit:
                 for first in range(0, count, limit):
                     owners = np.zeros(min(limit, count - first), np.int64)  # the only row of the slice
-                    yield self._with_required(part, owners, [])
+                    yield from self._with_required(part, owners, [])
                 continue
-            for _, rows in run_in_parts(self._generate, part, repeatable=True):
-                yield rows
+            for rows, generated in run_in_parts(self._generate, part, repeatable=True):
+                yield from self._with_required(rows, *generated)
 
-    def _generate(self, evaluated: Batch) -> Batch:
-        """Return all rows that a slice of input rows generates, including those that ``outer`` adds."""
+    def _generate(self, evaluated: Batch) -> tuple[Int64s, list[pa.Array]]:
+        """Generate the rows of a slice of input rows, including those that ``outer`` adds: see ``_generated_columns``."""
         *args, counts = evaluated.columns[len(self.required) :]
-        owners, generated = self._generated_columns(args, counts.to_numpy())
-        return self._with_required(evaluated, owners, generated)
+        return self._generated_columns(args, counts.to_numpy())
 
-    def _with_required(self, evaluated: Batch, owners: Int64s, generated: list[pa.Array]) -> Batch:
-        """Put the required columns before the generated ones. owners: the input row of each output row."""
+    def _with_required(self, evaluated: Batch, owners: Int64s, generated: list[pa.Array]) -> Iterator[Batch]:
+        """Put the required columns before the generated ones. owners: the input row of each output row.
+
+        Several batches are output if the required columns have long strings, which each generated row repeats.
+        """
         required = evaluated.columns[: len(self.required)]
-        reserve_gather(required, owners)
-        index = pa.array(owners)
-        return Batch(self.output, (*(c.take(index) for c in required), *generated), len(owners))
+        for start, stop in gather_slices([(RowSizes(required), owners)], len(owners)):
+            rows = owners[start:stop]
+            reserve_gather(required, rows)
+            index = pa.array(rows)
+            parts = (g.slice(start, stop - start) for g in generated)
+            yield Batch(self.output, (*(c.take(index) for c in required), *parts), len(rows))
 
     def _generated_columns(self, args: list[pa.Array], counts: Int64s) -> tuple[Int64s, list[pa.Array]]:
         """Return the input row of each generated row (its owner), and the generated columns. counts: as in ``_counts``.

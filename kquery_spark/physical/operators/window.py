@@ -24,10 +24,12 @@ from kquery_spark.physical.windows import (
     StreamedPartition,
     WindowEvaluator,
     arrange,
+    max_result_bytes,
     streamable,
     window_keys,
+    with_results,
 )
-from kquery_spark.types.batch import Batch, concat, cut, drain, max_buffered_bytes, pick
+from kquery_spark.types.batch import Batch, concat, drain, max_buffered_bytes, pick
 
 _ARRANGED_ROW_BYTES = 32  # memory of the position, the partition, the peers and the result of a row
 
@@ -73,9 +75,9 @@ class WindowExec(UnaryExec):
             if _working_bytes(size, rows) > limit and self.child.schema.names:
                 break
         else:
-            combined = concat(self.child.schema, buffered)
+            output = self._computed(concat(self.child.schema, buffered), task.config)
             buffered.clear()
-            yield from cut(self.compute(combined), task.config.batch_rows)
+            yield from output
             return
         with SpillDirectory(task.metrics_of(self)) as spill:
             all_batches = chain(drain(buffered), source)
@@ -108,7 +110,7 @@ class WindowExec(UnaryExec):
                 batch, starts = batch.slice(end), [s - end for s in starts]
             if starts and (starts[-1] or held):
                 complete = concat(schema, [*held, batch.slice(0, starts[-1])])
-                yield from cut(self.compute(complete), config.batch_rows)
+                yield from self._computed(complete, config)
                 held, size, batch = [], 0, batch.slice(starts[-1])
             held.append(batch)
             size += batch.nbytes
@@ -117,7 +119,7 @@ class WindowExec(UnaryExec):
                 size = 0
         if large is not None:
             yield from map(self._within_limit, large.run())
-        yield from cut(self.compute(concat(schema, held)), config.batch_rows)
+        yield from self._computed(concat(schema, held), config)
 
     def _max_partition_bytes(self, config: EngineConfig) -> float:
         """Return the size above which a partition is computed in pieces on disk; infinite if a call does not allow this."""
@@ -130,28 +132,31 @@ class WindowExec(UnaryExec):
         """Return a large partition on disk that begins with these batches."""
         piece_rows = min(config.batch_rows, max(256, _min_streamed_bytes(config) // max(1, row_bytes) // 4))
         schemas = self.child.schema, self.schema
-        partition = StreamedPartition(self.calls, self.order, schemas, spill, piece_rows)
+        max_bytes = max_result_bytes(config.memory_bytes)
+        partition = StreamedPartition(self.calls, self.order, schemas, spill, piece_rows, max_bytes)
         for batch in batches:
             partition.add(batch)
         return partition
 
-    def compute(self, batch: Batch) -> Batch:
-        """Return the output for the rows of one or more complete partitions."""
+    def _computed(self, batch: Batch, config: EngineConfig) -> Iterator[Batch]:
+        """Yield the output for the rows of one or more complete partitions."""
         if not batch.num_rows:
-            return Batch.empty(self.schema)
+            return
         arrange_rows = arrange if self.limit is None else self.limit.first_rows
         rows, segments = arrange_rows(*window_keys(self.partition, self.order, batch), batch.num_rows)
         n = len(rows)  # with a limit, fewer rows than the batch has
         arranged = batch.take(pa.array(rows))
+        del batch
         arguments = [a for c in self.calls for a in c.expr.children]
-        values = iter(Program([*(k.expr for k in self.order), *arguments], batch.schema).run(arranged))
+        values = iter(Program([*(k.expr for k in self.order), *arguments], arranged.schema).run(arranged))
         windowed = WindowEvaluator(segments, [(k, next(values).filled(n)) for k in self.order])
-        columns = list(arranged.columns)
+        results = []
         for named in self.calls:
             call = named.expr
             assert isinstance(call, WindowCall)
-            columns.append(windowed.compute(call, [next(values) for _ in call.args]).physical(n))
-        return Batch(self.schema, tuple(columns), n)
+            results.append(windowed.compute(call, [next(values) for _ in call.args]))
+        max_bytes = max_result_bytes(config.memory_bytes)
+        yield from with_results(arranged, results, self.schema, config.batch_rows, max_bytes)
 
     def _within_limit(self, batch: Batch) -> Batch:
         """Drop the rows beyond the limit of a partition that was computed in pieces."""

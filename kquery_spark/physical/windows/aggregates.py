@@ -6,7 +6,8 @@ The method depends on the frame and on the aggregate, from the fastest to the mo
 - Counts, and exact sums: differences of prefix sums.
 - Sums of floats, MIN and MAX: folds over ranges (``sliding``).
 - Other aggregates with states of fixed size: one state per row, merged over ranges (``merge_ranges``).
-- Aggregates whose state is a list: every frame is expanded to its rows (``_range_by_range``).
+- MIN and MAX of strings and nested values, max_by and min_by: the number of the row with the result (``picking``).
+- Aggregates whose state is a list: every frame is expanded to its rows (``_RangeByRange``).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from typing_extensions import override
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import WindowCall
@@ -23,11 +25,12 @@ from kquery_spark.functions.aggregate_registry import aggregate_function
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.math.decimal_kernels import out_of_range
 from kquery_spark.functions.registry import CallContext, EvalMode
-from kquery_spark.kernels.integer_order import runs
 from kquery_spark.physical.aggregates import Accumulator, accumulator, reduce
 from kquery_spark.physical.aggregates.moments import CentralMoments
 from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.physical.grouping.key_values import as_integers
+from kquery_spark.physical.windows.picking import picked
+from kquery_spark.physical.windows.results import Computed, WindowResult, gathered
 from kquery_spark.physical.windows.segments import Segments
 from kquery_spark.physical.windows.sliding import (
     are_short,
@@ -39,14 +42,14 @@ from kquery_spark.physical.windows.sliding import (
 )
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import concat_arrays
-from kquery_spark.types.sizes import reserve_gather, reserve_rows
+from kquery_spark.types.sizes import has_offsets, reserve_rows, row_bytes
 from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, slots, true_flags, validity
 
 _INT64 = np.iinfo(np.int64)
 _EXACT_DOUBLES = 2**53
 
 
-def whole_partition(call: WindowCall, args: Sequence[Vector], segments: Segments) -> Vector:
+def whole_partition(call: WindowCall, args: Sequence[Vector], segments: Segments) -> WindowResult:
     """Return the aggregate of each partition, on each row of the partition."""
     if (
         segments.count == 1
@@ -60,17 +63,24 @@ def whole_partition(call: WindowCall, args: Sequence[Vector], segments: Segments
     accumulate, context = accumulator_of(call), context_of(call, segments.num_rows)
     states = accumulate.update(args, Groups(segments.ids, segments.count, segments.firsts), context)
     done = _finish(accumulate, states, context_of(call, segments.count))
-    reserve_gather([done], segments.ids)
-    return Vector(call.dtype, done.take(pa.array(segments.ids)))
+    return gathered(Vector(call.dtype, done), segments.ids)
 
 
-def framed(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> Vector:
+def framed(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> WindowResult:
     """Return, for each row, the aggregate of the rows ``low:high``."""
-    types = accumulator_of(call).state_types([a.dtype for a in args], call.dtype)
+    types = state_types(call)
     if any(pa.types.is_list(x) for x in types):
-        arrays = [a.filled(len(low)) if not a.is_scalar else a for a in args]
-        return _range_by_range(call, accumulator_of(call), arrays, low, high)
-    return finished(call, framed_states(call, args, low, high), len(low))
+        result = _RangeByRange(call, args, low, high)
+        return result if has_offsets(call.dtype) else Computed(result.array())
+    picks = picked(call, args, low, high) if any(map(has_offsets, types)) else None
+    if picks is not None:
+        return picks
+    return Computed(finished(call, framed_states(call, args, low, high), len(low)))
+
+
+def state_types(call: WindowCall) -> tuple[pa.DataType, ...]:
+    """Return the types of the aggregate's states."""
+    return accumulator_of(call).state_types([a.dtype for a in call.args], call.dtype)
 
 
 def framed_states(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> list[Vector]:
@@ -122,9 +132,9 @@ def _check_sums(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int
         )
 
 
-def finished(call: WindowCall, states: Sequence[Vector], n: int) -> Vector:
+def finished(call: WindowCall, states: Sequence[Vector], n: int) -> pa.Array:
     """Return the results of ``n`` rows of states."""
-    return Vector(call.dtype, _finish(accumulator_of(call), states, context_of(call, n)))
+    return Vector(call.dtype, _finish(accumulator_of(call), states, context_of(call, n))).physical(n)
 
 
 def _finish(accumulate: Accumulator, states: Sequence[Vector], context: CallContext) -> Data:
@@ -188,12 +198,6 @@ def _extremes(vector: Vector, low: Int64s, high: Int64s, largest: bool) -> Vecto
     ordered, values = reduce.ordered_integers(vector), None
     if ordered is None:
         ordered, values = reduce.ranks(vector)
-    # The ranks of nested types refer to their ordered bytes. Renumber them among the rows, so that a rank gives a value.
-    if t.is_nested(vector.dtype):
-        present = np.arange(len(ordered)) if valid is None else np.flatnonzero(valid)
-        rank_runs = runs(ordered[present])
-        values = vector.data.take(pa.array(present[rank_runs.firsts]))
-        ordered[present] = rank_runs.ids()
     # The values are folded as integers with the same order. NULLs become the neutral value, which no range prefers. A range
     # without values (equal prefix counts) has the result NULL.
     neutral = _INT64.min if largest else _INT64.max
@@ -223,16 +227,55 @@ def _by_merging(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int
     return merge_ranges(accumulate, states, nothing, low, high, context)
 
 
-def _range_by_range(
-    call: WindowCall, accumulate: Accumulator, args: Sequence[Vector], low: Int64s, high: Int64s
-) -> Vector:
-    """Aggregate each frame from its expanded rows, for a slice of frames at a time."""
-    done = []
-    for start, stop, owner, member in frame_pairs(low, high):
-        index = pa.array(member)
-        here = [a if a.is_scalar else Vector(a.dtype, a.data.take(index)) for a in args]
-        groups = Groups(owner, stop - start, np.zeros(stop - start, np.int64))
-        states = accumulate.update(here, groups, context_of(call, len(owner)))
-        done.append(_finish(accumulate, states, context_of(call, stop - start)))
-        reserve_rows(sum(one.nbytes for one in done))
-    return Vector(call.dtype, concat_arrays(call.dtype, done))
+class _RangeByRange(WindowResult):
+    """The result of an aggregate whose states are lists. Frames are expanded to their rows, a slice of frames at a time."""
+
+    def __init__(self, call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> None:
+        self._call = call
+        self._args = args
+        self._low = low
+        self._high = high
+
+    @override
+    def sliced(self, start: int, length: int) -> WindowResult:
+        end = start + length
+        return _RangeByRange(self._call, self._args, self._low[start:end], self._high[start:end])
+
+    @override
+    def array(self) -> pa.Array:
+        call, accumulate = self._call, accumulator_of(self._call)
+        done = []
+        for start, stop, owner, member in frame_pairs(self._low, self._high):
+            index = pa.array(member)
+            here = [a if a.is_scalar else Vector(a.dtype, a.data.take(index)) for a in self._args]
+            groups = Groups(owner, stop - start, np.zeros(stop - start, np.int64))
+            states = accumulate.update(here, groups, context_of(call, len(owner)))
+            done.append(_finish(accumulate, states, context_of(call, stop - start)))
+            reserve_rows(sum(one.nbytes for one in done))
+        return concat_arrays(call.dtype, done)
+
+    @property
+    @override
+    def largest_row(self) -> int:
+        return int(self.row_bytes().max(initial=0))
+
+    @override
+    def row_bytes(self) -> Int64s:
+        """Return the bytes of all rows of each frame. The result of a frame can be smaller, for example a set."""
+        total = np.zeros(len(self._low), np.int64)
+        for arg in self._args:
+            if arg.is_scalar:
+                total += (self._high - self._low) * int(row_bytes(arg.array(1))[0])
+            else:
+                ends = prefix_counts(_plain_row_bytes(arg))
+                total += ends[self._high] - ends[self._low]
+        return total
+
+
+def _plain_row_bytes(vector: Vector) -> Int64s:
+    """Return the bytes of each row of an array, in its plain form."""
+    if not vector.is_dictionary:
+        return row_bytes(vector.data)
+    sizes = np.append(row_bytes(vector.data.dictionary), 0)
+    indices: Int64s = vector.data.indices.fill_null(len(sizes) - 1).to_numpy(zero_copy_only=False)
+    return sizes[indices]

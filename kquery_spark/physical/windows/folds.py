@@ -19,10 +19,18 @@ from kquery_spark.functions.aggregate.windows import aggregate_of
 from kquery_spark.functions.aggregate_registry import null_ignoring_variant
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.grouping.groups import Groups
-from kquery_spark.physical.windows.aggregates import accumulator_of, context_of, finished, framed_states
-from kquery_spark.physical.windows.functions import window_function_of_call
+from kquery_spark.physical.windows.aggregates import (
+    accumulator_of,
+    context_of,
+    finished,
+    framed_states,
+    state_types,
+)
+from kquery_spark.physical.windows.picking import picked, window_function_of_call
+from kquery_spark.physical.windows.results import Computed, WindowResult
 from kquery_spark.physical.windows.sliding import merge_pairs
 from kquery_spark.types.batch import concat_arrays
+from kquery_spark.types.sizes import has_offsets
 from kquery_spark.types.vector import Int64s, Vector
 
 States = list[Vector]
@@ -102,7 +110,7 @@ class Fold:
 
     def completed(
         self, call: WindowCall, args: Sequence[Vector], frame: tuple[Int64s, Int64s], span: range
-    ) -> Vector:
+    ) -> WindowResult:
         """Return the results of frames that reach from the pieces ``span`` into the pieces before or after these.
 
         args: the argument columns of the rows of ``span``. frame: the part of each row's frame within these rows. Frames
@@ -110,15 +118,49 @@ class Fold:
         """
         low, high = frame
         n = len(low)
+        before = after = None
+        if call.frame.lower is None and span.start:
+            before = self.between(0, span.start)
+        if call.frame.upper is None and span.stop < len(self._states):
+            after = self.between(span.stop, len(self._states))
+        if any(map(has_offsets, state_types(self.call))):
+            return self._picked(args, frame, before, after)
         states = framed_states(self.call, args, low, high)
         context = context_of(self.call, n)
-        if call.frame.lower is None and span.start:
-            before = _repeated(self.between(0, span.start), n)
-            states = merge_pairs(self._accumulate, before, states, context)
-        if call.frame.upper is None and span.stop < len(self._states):
-            after = _repeated(self.between(span.stop, len(self._states)), n)
-            states = merge_pairs(self._accumulate, states, after, context)
-        return finished(self.call, states, n)
+        if before is not None:
+            states = merge_pairs(self._accumulate, _repeated(before, n), states, context)
+        if after is not None:
+            states = merge_pairs(self._accumulate, states, _repeated(after, n), context)
+        return Computed(finished(self.call, states, n))
+
+    def _picked(
+        self,
+        args: Sequence[Vector],
+        frame: tuple[Int64s, Int64s],
+        before: States | None,
+        after: States | None,
+    ) -> WindowResult:
+        """Return the results of a call that picks a value, such as MAX of strings.
+
+        The state of other pieces is the row that they pick. It becomes a row before or after the rows of ``args``, which is
+        in every frame.
+        """
+        (low, high), n = frame, len(frame[0])
+        columns = []
+        for i, arg in enumerate(args):
+            parts = [arg.physical(n)]
+            if before is not None:
+                parts.insert(0, before[i].data)
+            if after is not None:
+                parts.append(after[i].data)
+            columns.append(Vector(arg.dtype, concat_arrays(arg.dtype, parts)))
+        if before is not None:
+            high = high + 1  # ``low`` is 0 already, because these frames have no lower bound
+        if after is not None:
+            high = np.full(n, len(columns[0].data), np.int64)
+        result = picked(self.call, columns, low, high)
+        assert result is not None
+        return result
 
 
 def _repeated(states: States, n: int) -> States:

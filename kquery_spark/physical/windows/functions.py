@@ -9,33 +9,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
-from kquery_spark.expr import Frame, Literal, SortKey, WindowCall
-from kquery_spark.functions.aggregate.windows import FrameRow, window_function
-from kquery_spark.functions.aggregate_registry import aggregate_function
+from kquery_spark.expr import Frame, SortKey, WindowCall
+from kquery_spark.functions.aggregate.windows import window_function
 from kquery_spark.physical.windows import aggregates
 from kquery_spark.physical.windows.frames import frame_rows
+from kquery_spark.physical.windows.picking import constant_number, value_at, window_function_of_call
+from kquery_spark.physical.windows.results import Computed, WindowResult, gathered
 from kquery_spark.physical.windows.segments import Segments
 from kquery_spark.physical.windows.sliding import prefix_counts
 from kquery_spark.types.batch import concat_arrays
-from kquery_spark.types.sizes import reserve_gather
-from kquery_spark.types.vector import Int64s, Vector, true_flags
+from kquery_spark.types.vector import Int64s, Vector
 
 Ranking = Callable[..., np.ndarray]
 """Takes the segments and the constant argument, if the function has one."""
 
 _RANKING: dict[str, Ranking] = {}
-
-
-def window_function_of_call(call: WindowCall) -> tuple[str, bool]:
-    """Return the name of a call's window function, and whether it ignores NULLs.
-
-    The aggregates first and last are the window functions first_value and last_value.
-    """
-    if call.entry is None:
-        aggregate = aggregate_function(call.function)
-        if aggregate.over_window:
-            return aggregate.over_window, aggregate.ignores_nulls
-    return call.function, call.ignore_nulls
 
 
 class WindowEvaluator:
@@ -46,18 +34,18 @@ class WindowEvaluator:
         self._order = list(order)
         self._frames: dict[Frame, tuple[Int64s, Int64s]] = {}
 
-    def compute(self, call: WindowCall, args: Sequence[Vector]) -> Vector:
-        """Return one value per row. args: the argument columns of the arranged rows."""
+    def compute(self, call: WindowCall, args: Sequence[Vector]) -> WindowResult:
+        """Return the result, with one value per row. args: the argument columns of the arranged rows."""
         ranking = _RANKING.get(call.function)
         if ranking is not None:
-            constants = [_constant_number(call, index) for index in range(len(call.args))]
-            return Vector(call.dtype, pa.array(ranking(self._segments, *constants)))
+            constants = [constant_number(call, index) for index in range(len(call.args))]
+            return Computed(pa.array(ranking(self._segments, *constants)))
         if call.entry is not None and call.entry.is_offset:
             return self._lag_or_lead(call, args, call.entry.offset_sign)
         name, ignore_nulls = window_function_of_call(call)
         entry = window_function(name)
         if entry is not None and entry.row is not None:
-            return self._row_of_frame(call, entry.row, ignore_nulls, args)
+            return value_at(call, entry.row, ignore_nulls, args, *self._frame(call.frame))
         if ignore_nulls:
             raise Unsupported(f"IGNORE NULLS with {call.function} is not supported")
         if call.frame.whole:
@@ -70,51 +58,22 @@ class WindowEvaluator:
             row_ranges = self._frames[frame] = frame_rows(frame, self._segments, self._order)
         return row_ranges
 
-    def _lag_or_lead(self, call: WindowCall, args: Sequence[Vector], sign: int) -> Vector:
+    def _lag_or_lead(self, call: WindowCall, args: Sequence[Vector], sign: int) -> WindowResult:
         """Compute lag or lead: the value of the row at a fixed distance, or the default outside of the partition."""
         s, n = self._segments, self._segments.num_rows
-        distance = _constant_number(call, 1) if len(call.args) > 1 else 1
+        distance = constant_number(call, 1) if len(call.args) > 1 else 1
         # Larger distances also end outside of the partition. Adding them to row numbers could overflow.
         distance = max(-n - 1, min(n + 1, sign * distance))
         data = args[0].physical(n)
         skips_nulls = call.ignore_nulls and distance and data.null_count
         target = _valid_rows_at(distance, data) if skips_nulls else s.rows + distance
         outside = (target < s.start) | (target >= s.end)
-        reserve_gather([data], np.where(outside, -1, target))
         if len(args) < 3 or (args[2].is_scalar and not args[2].data.is_valid):
-            return Vector(call.dtype, data.take(pa.array(np.where(outside, 0, target), mask=outside)))
-        # The values are followed by the defaults, so the default of row i is at position n + i.
-        both = Vector(call.dtype, concat_arrays(call.dtype, [data, args[2].physical(n)]))
-        return Vector(call.dtype, both.data.take(pa.array(np.where(outside, n + s.rows, target))))
-
-    def _row_of_frame(
-        self, call: WindowCall, row: FrameRow, ignore_nulls: bool, args: Sequence[Vector]
-    ) -> Vector:
-        """Compute first_value, last_value or nth_value: the value of one row of the frame; NULL if it does not exist.
-
-        A second argument of first_value and last_value is a FILTER. If only some rows count (FILTER, IGNORE NULLS), the
-        frame is converted to a range of positions among these rows, and the resulting position is converted back to a row.
-        For example, if rows 1, 4 and 5 count, the frame from row 2 to 5 has the positions 1 and 2.
-        """
-        low, high = self._frame(call.frame)
-        n = self._segments.num_rows
-        data = args[0].physical(n)
-        filter_mask = args[1].physical(n) if row is not FrameRow.NTH and len(args) == 2 else None
-        counted = _counted_rows(data, ignore_nulls, filter_mask)
-        counted_rows: Int64s | None = None
-        if counted is not None:
-            counted_rows, before = np.flatnonzero(counted), prefix_counts(counted)
-            low, high = before[low], before[high]
-        if row is FrameRow.LAST:
-            target = high - 1
-        else:
-            target = low + (_nth_index(call) if row is FrameRow.NTH else 0)
-        outside = (target >= high) | (target < low)
-        rows = np.where(outside, 0, target)
-        if counted_rows is not None and len(counted_rows):
-            rows = counted_rows[rows]
-        reserve_gather([data], rows)
-        return Vector(call.dtype, data.take(pa.array(rows, mask=outside if outside.any() else None)))
+            return gathered(Vector(call.dtype, data), np.where(outside, 0, target), outside)
+        # The values are followed by the defaults, so the default of row i is at position n + i, and a constant one at n.
+        defaults, positions = (args[2].physical(1), n) if args[2].is_scalar else (args[2].data, n + s.rows)
+        both = Vector(call.dtype, concat_arrays(call.dtype, [data, defaults]))
+        return gathered(both, np.where(outside, positions, target))
 
 
 def _valid_rows_at(distance: int, data: pa.Array) -> Int64s:
@@ -130,33 +89,6 @@ def _valid_rows_at(distance: int, data: pa.Array) -> Int64s:
     positions = before[:-1] + distance if distance < 0 else before[1:] + distance - 1
     inside = (positions >= 0) & (positions < len(valid_rows))
     return np.where(inside, valid_rows[np.clip(positions, 0, len(valid_rows) - 1)], -1)
-
-
-def _counted_rows(data: pa.Array, ignore_nulls: bool, filter_mask: pa.Array | None) -> np.ndarray | None:
-    """Return a mask of the rows that are not NULL (if NULLs are ignored) and pass the FILTER; None for all rows."""
-    counted: np.ndarray | None = None
-    if ignore_nulls and data.null_count:
-        counted = pc.is_valid(data).to_numpy(zero_copy_only=False)
-    if filter_mask is not None:
-        flags = true_flags(filter_mask)
-        counted = flags if counted is None else counted & flags
-    return counted
-
-
-def _nth_index(call: WindowCall) -> int:
-    nth = _constant_number(call, 1)
-    if nth <= 0:
-        raise ExecutionError(
-            "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE", f"nth_value counts from 1, {nth} is out of range."
-        )
-    return nth - 1
-
-
-def _constant_number(call: WindowCall, index: int) -> int:
-    value = call.args[index]
-    if not isinstance(value, Literal) or not isinstance(value.value, int):
-        raise Unsupported(f"{call.function} needs a literal whole number, not {value}")
-    return value.value
 
 
 def _register_ranking(name: str) -> Callable[[Ranking], Ranking]:

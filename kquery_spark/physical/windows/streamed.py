@@ -21,10 +21,11 @@ from kquery_spark.expr import Literal, Named, SortKey, WindowCall
 from kquery_spark.expr.windows import FrameUnit
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.spill import SpillDirectory
-from kquery_spark.physical.windows.aggregates import accumulator_of, finished
+from kquery_spark.physical.windows.aggregates import finished, state_types
 from kquery_spark.physical.windows.folds import Fold, as_aggregate
 from kquery_spark.physical.windows.frames import frame_rows
 from kquery_spark.physical.windows.functions import WindowEvaluator
+from kquery_spark.physical.windows.results import Computed, WindowResult, gathered, with_results
 from kquery_spark.physical.windows.segments import Segments, arrange
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s, Vector
@@ -51,8 +52,7 @@ def _has_small_states(call: WindowCall) -> bool:
     folded = as_aggregate(call)
     if folded.ignore_nulls or folded.entry is not None:
         return False
-    types = accumulator_of(folded).state_types([a.dtype for a in folded.args], folded.dtype)
-    return not any(pa.types.is_list(x) for x in types)
+    return not any(pa.types.is_list(x) for x in state_types(folded))
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ class _Piece:
 class StreamedPartition:
     """One large partition. First ``add`` its rows in the window's order, then ``run`` it.
 
-    schemas: of the input and of the output. piece_rows: the number of rows of a piece, if peers allow it.
+    schemas: of the input and of the output. piece_rows: the number of rows of a piece, if peers allow it. max_bytes: the
+    bytes of results that are built together.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class StreamedPartition:
         schemas: tuple[pa.Schema, pa.Schema],
         spill: SpillDirectory,
         piece_rows: int,
+        max_bytes: int,
     ) -> None:
         self._schema, self._output = schemas
         self._calls = [_as_call(n) for n in calls]
@@ -94,6 +96,7 @@ class StreamedPartition:
         self._keys = Program([k.expr for k in order], self._schema)
         self._file = spill.file(self._schema)
         self._piece_rows = piece_rows
+        self._max_bytes = max_bytes
         self._pieces: list[_Piece] = []
         # For each group of peers with pieces of their own: its first and its last piece.
         self._groups: list[tuple[int, int]] = []
@@ -195,11 +198,11 @@ class StreamedPartition:
             while self._pieces[first].end <= piece.start - back:
                 held.popleft()
                 first += 1
-            yield self._computed(number, first, list(held))
+            yield from self._computed(number, first, list(held))
         self._file.remove()
 
-    def _computed(self, number: int, first: int, held: list[Batch]) -> Batch:
-        """Return the output of one piece. held: the pieces from number ``first`` on that its frames can reach.
+    def _computed(self, number: int, first: int, held: list[Batch]) -> Iterator[Batch]:
+        """Yield the output of one piece. held: the pieces from number ``first`` on that its frames can reach.
 
         There are four kinds of calls: those that reach into neighboring pieces, rankings, ROWS frames without an offset, and
         frames whose bounds are those of the partition or of peers.
@@ -209,27 +212,25 @@ class StreamedPartition:
         offset = piece.start - self._pieces[first].start
         inside, near = self._args(batch), self._args(around)
         local = self._segments(batch)
-        columns = list(batch.columns)
+        results = []
         for call, fold, own, wide in zip(self._calls, self._folds, inside, near, strict=True):
             offsets = _offsets(call)
             if any(offsets) or (offsets and fold is None):
                 span = range(first, first + len(held))
-                vector = self._compute_rows_frame(call, fold, wide, around.num_rows, span)
-                columns.append(vector.physical(around.num_rows).slice(offset, batch.num_rows))
+                result = self._compute_rows_frame(call, fold, wide, around.num_rows, span)
+                results.append(result.sliced(offset, batch.num_rows))
             elif fold is None:
-                columns.append(self._ranked(call, own, piece, local).physical(batch.num_rows))
+                results.append(self._ranked(call, own, piece, local))
             elif call.frame.unit is FrameUnit.ROWS and not call.frame.whole:
                 span = range(number, number + 1)
-                columns.append(
-                    self._compute_rows_frame(call, fold, own, batch.num_rows, span).physical(batch.num_rows)
-                )
+                results.append(self._compute_rows_frame(call, fold, own, batch.num_rows, span))
             else:
-                columns.append(
-                    self._compute_peer_frame(call, fold, own, number, local).physical(batch.num_rows)
-                )
-        return Batch(self._output, tuple(columns), batch.num_rows)
+                results.append(self._compute_peer_frame(call, fold, own, number, local))
+        yield from with_results(batch, results, self._output, batch.num_rows, self._max_bytes)
 
-    def _ranked(self, call: WindowCall, args: Sequence[Vector], piece: _Piece, local: Segments) -> Vector:
+    def _ranked(
+        self, call: WindowCall, args: Sequence[Vector], piece: _Piece, local: Segments
+    ) -> WindowResult:
         """Compute a ranking function from segments whose boundaries are relative to the piece's first row.
 
         A partition of 100 rows whose second piece begins at row 40 has the start -40 and the end 60 in that piece.
@@ -243,13 +244,13 @@ class StreamedPartition:
             peers = at(self._pieces[low].start - piece.start), at(self._pieces[high].end - piece.start)
             before = at(self._pieces[low].peers_before + 1)
         if call.entry is not None and call.entry.counts_distinct_keys:
-            return Vector(call.dtype, pa.array(before.astype(np.int32)))
+            return Computed(pa.array(before.astype(np.int32)))
         whole = Segments(n, at(0), 1, at(-piece.start), at(total - piece.start), *peers)
         return WindowEvaluator(whole, []).compute(call, args)
 
     def _compute_rows_frame(
         self, call: WindowCall, fold: Fold | None, args: Sequence[Vector], n: int, span: range
-    ) -> Vector:
+    ) -> WindowResult:
         """Compute a ROWS frame over the concatenated rows of the pieces ``span``."""
         at = _constants(n)
         here = Segments(n, at(0), 1, at(0), at(n), at(0), at(n))
@@ -260,7 +261,7 @@ class StreamedPartition:
 
     def _compute_peer_frame(
         self, call: WindowCall, fold: Fold, args: Sequence[Vector], number: int, local: Segments
-    ) -> Vector:
+    ) -> WindowResult:
         """Compute a frame whose bounds are those of the partition or of the row's peers.
 
         If the frame consists of whole pieces, all rows of the piece have the same result.
@@ -275,7 +276,7 @@ class StreamedPartition:
             low = 0 if frame.lower is None else begin
             high = high if frame.upper is None else last + 1
         one = finished(fold.call, fold.between(low, high), 1)
-        return Vector(call.dtype, one.data.take(pa.array(np.zeros(piece.rows, np.int64))))
+        return gathered(Vector(call.dtype, one), np.zeros(piece.rows, np.int64))
 
 
 def _as_call(named: Named) -> WindowCall:

@@ -239,7 +239,8 @@ def _run_task(stage: Stage, context: TaskContext, meter: TaskMeter | None) -> li
     if stage.output is None:
         pieces = [(0, b) for b in batches]
     else:
-        pieces = list(partitioned(batches, stage.output, stage.plan.schema, context.config.payload_bytes))
+        limits = context.config.payload_bytes, context.config.memory_bytes
+        pieces = list(partitioned(batches, stage.output, stage.plan.schema, *limits))
     if meter is not None:
         meter.add(stage, context, 0)
     return pieces

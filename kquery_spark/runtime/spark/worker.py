@@ -60,7 +60,8 @@ _LIMIT_REACHED_ROW = pa.RecordBatch.from_pydict(
 
 _stages: OrderedDict[bytes, Stage] = OrderedDict()
 _MAX_CACHED_STAGES = 64
-_WAITING_BUDGET_DIVISOR = 4  # payloads that wait to be read may use the budget divided by this number
+# Payloads that wait to be read, and rows that wait to be written, may each use the budget divided by this number.
+_WAITING_BUDGET_DIVISOR = 4
 _RESULT_PAYLOAD_BYTES = 512 * 1024  # the JVM copies larger payloads more slowly
 
 
@@ -238,7 +239,8 @@ class StageRun:
             numbers = (
                 partition_keys(count) if self.rows.hash_partitioned else np.arange(count, dtype=np.int32)
             )
-            for target, batch in partitioned(rows, stage.output, schema, config.payload_bytes):
+            limits = config.payload_bytes, config.memory_bytes // _WAITING_BUDGET_DIVISOR
+            for target, batch in partitioned(rows, stage.output, schema, *limits):
                 payload = self._payload(int(numbers[target]), batch)
                 written += payload.nbytes
                 if self.rows.limit is not None and written > self.rows.limit:
