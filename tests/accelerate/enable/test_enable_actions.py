@@ -315,9 +315,9 @@ def test_two_sessions_and_threads_have_options_of_their_own(spark, files, monkey
     finally:
         kq.disable(spark)
         kq.disable(second)
-    assert found == dict.fromkeys(["one", "two", "three", "four"], [8] * 5)
+    assert found == dict.fromkeys(["one", "two", "three", "four"], [8] * 2)
     assert sorted(set(asked)) == [("four", "always"), ("one", "always"), ("two", "auto")]
-    assert len(asked) == 15
+    assert len(asked) == 6
 
 
 def test_the_engine_still_runs_what_it_should_after_frames_that_stay(spark, files, tmp_path):
