@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.plan.case_json import original_class
 
@@ -108,16 +109,21 @@ class CatalystNode:
 
     def expressions(self) -> tuple[CatalystNode, ...]:
         """The top-level expressions of a plan node, in the order of its constructor."""
+        return self._trees
+
+    @cached_property
+    def _trees(self) -> tuple[CatalystNode, ...]:
+        """The trees in the fields, which planning walks through several times."""
         return tuple(tree for value in self.fields.values() for tree in _trees_in(value) if tree.path)
 
     def walk_all(self) -> Iterator[CatalystNode]:
         """Yield all plan nodes and expressions of a plan, including those of subqueries."""
-        for node in self.walk():
+        stack = [self]
+        while stack:
+            node = stack.pop()
             yield node
-            for value in node.fields.values():
-                for tree in _trees_in(value):
-                    if tree.path:
-                        yield from tree.walk_all()
+            stack.extend(reversed(node.children))
+            stack.extend(reversed(node._trees))
 
     def __str__(self) -> str:
         lines: list[str] = []
