@@ -27,7 +27,7 @@ class BatchTooLarge(Unsupported):
 
 
 class PartTooLarge(BatchTooLarge):
-    """An array for one batch would have ``nbytes`` bytes, which is more than a batch should have. Fewer rows take less."""
+    """An array for one batch would have ``nbytes`` bytes, so ``run_in_parts`` has to compute it for fewer rows."""
 
     def __init__(self, nbytes: int) -> None:
         super().__init__(f"an array of {nbytes} bytes for one batch is not supported")

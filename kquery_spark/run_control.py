@@ -1,7 +1,8 @@
 """RunControl: the limits of a query run, and the request to stop it.
 
 Operators and kernels find the control of their run in a context variable. They report the rows and bytes that they produce,
-and call ``reserve`` before an allocation whose size depends on values. Workers have no control; a check is one lookup there.
+and call ``reserve`` before an allocation whose size depends on values. Workers have no control of
+the run, so a check is one lookup there. But ``run_in_parts`` calls functions under a ``PartControl`` everywhere.
 """
 
 from __future__ import annotations
@@ -101,6 +102,11 @@ class RunControl:
         with self._lock:
             self.splits += count
 
+    @property
+    def limits_allocations(self) -> bool:
+        """True if ``reserve`` may raise an error, so that callers should compute the sizes of their allocations."""
+        return self.max_bytes is not None
+
     def reserve(self, nbytes: int) -> None:
         """Raise LimitReached if one allocation of this size is too large; counts nothing."""
         if self.max_bytes is not None and nbytes * _LARGEST_ALLOCATION_SHARE > self.max_bytes:
@@ -143,9 +149,9 @@ def check_run() -> None:
 
 
 def bounding_control() -> RunControl | None:
-    """Return the control of the current run if it limits bytes, or None."""
+    """Return the current control if it limits the size of allocations, or None."""
     control = _CURRENT.get()
-    return control if control is not None and control.max_bytes is not None else None
+    return control if control is not None and control.limits_allocations else None
 
 
 def needs_small_batches() -> bool:

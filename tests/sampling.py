@@ -1,6 +1,7 @@
-"""Which cases of the parametrized tests ``make check`` runs: a sample where a case takes seconds, all elsewhere.
+"""Selects the cases of parametrized tests that ``make check`` runs: a sample where a case takes seconds, otherwise all.
 
-``make test-all`` runs every case. A hash of its id chooses a case, so the sample stays the same if other cases change.
+``make test-all`` runs every case. The sample has the cases with the smallest hashes of their ids, so it hardly changes if
+cases are added or removed.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-#: The number of cases of one test that ``make check`` runs, by the directory or file of the test. The longest path counts.
-CASES = {
+#: The largest number of cases of one test that ``make check`` runs, by directory or file. The longest matching path applies.
+MAX_CASES = {
     "accelerate": 2,
     "accelerate/enable/test_every_action.py": 6,
     "accelerate/queries/test_tpch.py": 22,
@@ -26,25 +27,26 @@ CASES = {
     "physical/test_join_memory.py": 8,
     "physical/test_min_max_filter.py": 4,
 }
+_OMITTED_MARKS = ("exhaustive", "faults", "tables", "wheel", "image")  # as in pyproject.toml
 _DIRECTORY = Path(__file__).parent
 
 
 def mark_cases_beyond_sample(items: Iterable[pytest.Item]) -> None:
-    """Mark the cases that only ``make test-all`` runs as exhaustive, unless a test marks some of its cases itself."""
+    """Mark the cases beyond the sample as exhaustive. Cases that ``make check`` omits anyway do not count."""
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         name, _, case = item.nodeid.partition("[")
-        if case and item.get_closest_marker("exhaustive") is None:
+        if case and not any(item.get_closest_marker(mark) for mark in _OMITTED_MARKS):
             cases[name].append(item)
-    for of_test in cases.values():
-        limit = _limit(of_test[0].path)
-        if limit is not None and len(of_test) > limit:
-            for item in sorted(of_test, key=lambda item: zlib.crc32(item.nodeid.encode()))[limit:]:
+    for cases_of_test in cases.values():
+        limit = _max_cases(cases_of_test[0].path)
+        if limit is not None and len(cases_of_test) > limit:
+            for item in sorted(cases_of_test, key=lambda item: zlib.crc32(item.nodeid.encode()))[limit:]:
                 item.add_marker("exhaustive")
 
 
-def _limit(path: Path) -> int | None:
-    """Return the number of cases for the tests of a file; None for all."""
+def _max_cases(path: Path) -> int | None:
+    """Return the largest number of cases for each test of a file; None for all cases."""
     relative = path.relative_to(_DIRECTORY).as_posix()
-    names = [name for name in CASES if relative == name or relative.startswith(f"{name}/")]
-    return CASES[max(names, key=len)] if names else None
+    names = [name for name in MAX_CASES if relative == name or relative.startswith(f"{name}/")]
+    return MAX_CASES[max(names, key=len)] if names else None

@@ -87,14 +87,14 @@ class FilteringReader:
         self._passing_shares: dict[str, float] = {}
         # Step 3, all splits: the rows on which the remaining conditions were evaluated, and those that passed.
         self._own_seen = self._own_passed = 0
-        self._had_rows_last = True  # True if at least one row per split passed in the last read
+        self._last_read_had_rows = True  # True if the last read had at least as many passing rows as splits
         all_columns = [c for step in self._steps(self._conditions, self._runtime) for c in step]
         self._coalescer = SplitCoalescer(source, all_columns, self._row_bytes, batch_rows)
 
     def prefetch_request(self, split: Split) -> PrefetchRequest | None:
         """Return the columns and rows to prefetch for a split; None if statistics exclude all of its rows.
 
-        If no row passed the filters in the last read, or fewer rows than splits, only the filter columns are prefetched.
+        If fewer rows than splits passed the filters in the last read, only the filter columns are prefetched.
         """
         runtime = [f for f in self._runtime if f.is_on]
         conditions = self._conditions_of(split)
@@ -102,7 +102,7 @@ class FilteringReader:
         if rows is not None and len(rows) == 0:
             return None
         static, keys, rest = self._steps(conditions, runtime)
-        return PrefetchRequest([*static, *keys, *(rest if self._had_rows_last else ())], rows)
+        return PrefetchRequest([*static, *keys, *(rest if self._last_read_had_rows else ())], rows)
 
     def read_all(self, splits: Sequence[Split]) -> Generator[Batch, None, None]:
         """Yield batches with the scan's columns, in the order of the splits."""
@@ -146,16 +146,17 @@ class FilteringReader:
             yield read
 
     def _next_remote_read(self, fetched: Sequence[Split]) -> SplitRead:
-        """Coalesce the first splits of those that are being fetched.
+        """Return a read of the first of the splits that are being fetched, coalesced with those after it if possible.
 
-        If few rows passed last, splits are read alone, because a coalesced read needs all columns of all of its splits.
+        If few rows passed in the last read, splits are read alone. Otherwise one passing row would make the reader fetch the
+        other columns of all coalesced splits.
         """
-        return self._next_read(fetched if self._had_rows_last else fetched[:1], 0)
+        return self._next_read(fetched if self._last_read_had_rows else fetched[:1], 0)
 
     def _next_read(self, splits: Sequence[Split], at: int) -> SplitRead:
-        """Coalesce the split at a position with those after it.
+        """Return a read of the split at a position, coalesced with those after it if possible.
 
-        It is read alone if statistics exclude some of its rows, or if a filter tightens while the scan reads.
+        The split is read alone if statistics exclude some of its rows, or if a filter tightens while the scan reads.
         """
         split, count = splits[at], 1
         rows = self._rows_to_read(split)
@@ -183,7 +184,8 @@ class FilteringReader:
         elif self._source.columnar:
             read = SplitColumns(self._source, split)
             passed = yield from self._read_in_steps(read, split, conditions, runtime, rows)
-            self._had_rows_last = passed >= len(split.pieces)
+            if rows is None or len(rows):  # otherwise, statistics excluded the split, and no filter saw a row
+                self._last_read_had_rows = passed >= len(split.pieces)
             self._coalescer.observe(split, read)
         else:
             yield from self._read_all_columns(split, conditions, runtime)
@@ -208,7 +210,7 @@ class FilteringReader:
         runtime: list[RuntimeFilter],
         rows: Int64s | None,
     ) -> Generator[Batch, None, int]:
-        """Read a columnar source in the steps that the module docstring describes. Returns how many rows passed."""
+        """Read a columnar source in the steps of the module docstring. Returns the number of rows that passed."""
         if self._source.addressable and not self._raises and (rows is None or len(rows)):
             conditions, rows = self._apply_dictionary_conditions(read, conditions, rows)
             runtime, rows = _apply_dictionary_runtime_filters(read, self._most_selective_first(runtime), rows)

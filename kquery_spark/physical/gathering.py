@@ -16,7 +16,7 @@ MAX_GATHERED_BYTES = 128 << 20
 
 
 class RowSizes:
-    """The bytes of each row of some columns, without the columns of a fixed size. They are computed when they are needed."""
+    """The bytes of each row in those columns whose values differ in size, such as strings. Computed on first use."""
 
     def __init__(self, columns: Iterable[pa.Array]) -> None:
         self._columns = [c for c in columns if len(c) and has_offsets(c.type)]
@@ -46,6 +46,7 @@ def gather_slices(sources: Sequence[tuple[RowSizes, Int64s]], count: int) -> Ite
 
     sources: the sizes of input rows, and the input row of each of the ``count`` output rows; -1 for no row.
     """
+    # Two upper bounds avoid the exact sizes in most cases. The first one costs nothing, the second one a pass over the rows.
     if count * sum(sizes.total for sizes, _ in sources) > MAX_GATHERED_BYTES and (
         count * sum(sizes.largest for sizes, _ in sources) > MAX_GATHERED_BYTES
     ):

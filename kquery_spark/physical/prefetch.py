@@ -14,9 +14,11 @@ from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.prefetch.fetching import InBackground, Release, nothing_to_release
 from kquery_spark.types.vector import Int64s
 
-# Small splits are fetched several at a time, because the latency of their requests exceeds the transfer time.
+# Small splits are fetched several at a time, because the latency of their requests exceeds the transfer time. All bytes
+# here are ``Split.nbytes``: uncompressed and of all columns, so a scan of few columns fetches much less.
 _MAX_SPLITS_AHEAD, _MAX_BYTES_AHEAD = 8, 64 << 20
-# Splits that are read together wait for each other's bytes, so most of those that are being fetched must be other splits.
+# A read waits for the bytes of all of its splits. So it takes only a few of the splits that are being fetched: while it
+# decodes them, the bytes of the others arrive.
 _MAX_SPLITS_TOGETHER, _MAX_BYTES_TOGETHER = 4, 32 << 20
 
 
@@ -39,7 +41,8 @@ def prefetched_reads(
 
     prefetch_request: returns the columns and rows that will probably be read from a split, or None if statistics exclude
     all of its rows. Background threads call it, because it may have to read a footer.
-    next_read: returns the read of the first one or more of some splits, which are of one file and are being fetched.
+    next_read: decides how many splits to read together. Its argument are the next splits, all of one file, which are being
+    fetched. It returns a read of the first one, or of the first several of them.
     """
     ahead = _FetchQueue(source, splits, prefetch_request)
     try:
@@ -52,7 +55,11 @@ def prefetched_reads(
 
 
 class _FetchQueue:
-    """The fetches that have been started, in the order of the splits, and those whose splits are being read."""
+    """The splits whose fetches have been started, in their order, and the splits of the current read.
+
+    ``advance`` begins a read with the next split, and ``take`` adds the splits after it. The next ``advance`` releases the
+    bytes of all of them. Both start further fetches, so that the queue stays full while the caller decodes.
+    """
 
     def __init__(
         self,
@@ -64,16 +71,16 @@ class _FetchQueue:
         self._prefetch_request = prefetch_request
         self._left = deque(splits)
         self._started_fetches: deque[tuple[Split, InBackground[Release]]] = deque()
-        self._being_read = ExitStack()  # releases the bytes of the splits that are being read
-        self._taken = 0  # the number of splits that were read or are being read
-        self._open_file: int | None = None  # the file of the last one of them
+        self._releases = ExitStack()  # the functions that release the splits of the current read
+        self._splits_taken = 0  # the number of splits of the current read and of all reads before it
+        self._open_file: int | None = None  # the file of the current read, whose footer is known
 
     def advance(self) -> list[Split]:
-        """Release the splits that were read, wait until the next one has been requested, and start further fetches.
+        """Release the last read, begin one with the next split once it has been requested, and start further fetches.
 
-        Returns the next split, and those after it that may be read together with it; none at the end.
+        Returns the next split, followed by the splits that may be read together with it. The list is empty at the end.
         """
-        self._being_read.close()
+        self._releases.close()
         self._begin()
         if not self._started_fetches:
             return []
@@ -88,18 +95,18 @@ class _FetchQueue:
         return together
 
     def take(self, count: int) -> None:
-        """Wait until the next splits have been requested, too, so that they are read now, and start further fetches."""
+        """Add the next ``count`` splits to the current read once they have been requested, and start further fetches."""
         for _ in range(count):
             split, fetch = self._started_fetches[0]
-            self._being_read.callback(fetch.result())
+            self._releases.callback(fetch.result())
             self._started_fetches.popleft()
-            self._taken += 1
+            self._splits_taken += 1
             self._open_file = split.file
         self._begin()
 
     def close(self) -> None:
-        """Release every split that is being read, and every fetch that was started."""
-        self._being_read.close()
+        """Release the current read, and every fetch that was started."""
+        self._releases.close()
         for _, fetch in self._started_fetches:
             fetch.abandon(lambda release: release())
 
@@ -111,17 +118,18 @@ class _FetchQueue:
     def _may_begin(self, split: Split) -> bool:
         if not self._started_fetches:
             return True
-        most = _MAX_SPLITS_AHEAD
+        max_ahead = _MAX_SPLITS_AHEAD
         if split.file == self._open_file:
             # Few at first: the first rows must arrive soon, and a query with a LIMIT should read little more than it needs.
-            most = min(most, self._taken + 1)
+            # Other files are not limited, because opening a file and reading its footer takes longest.
+            max_ahead = min(max_ahead, self._splits_taken + 1)
         else:
             opening = (fetch for begun, fetch in self._started_fetches if begun.file == split.file)
             first = next(opening, None)
             if first is not None and not first.is_done:
                 return False  # wait for the first split of this file, which opens it and reads the footer
         nbytes = split.nbytes + sum(begun.nbytes for begun, _ in self._started_fetches)
-        return len(self._started_fetches) < most and nbytes <= _MAX_BYTES_AHEAD
+        return len(self._started_fetches) < max_ahead and nbytes <= _MAX_BYTES_AHEAD
 
     def _fetch(self, split: Split) -> Release:
         parts = self._prefetch_request(split)

@@ -25,10 +25,10 @@ _MAX_SPLITS = 1024
 
 
 class SplitRead(NamedTuple):
-    """One read of a scan.
+    """One read of a scan: of a single split, or of several coalesced ones.
 
-    singles: the splits that are read together, or the only one. split: the split that coalesces them, or the only one.
-    rows: the rows that statistics do not exclude; None for all rows.
+    singles: the splits of the read. split: the split that coalesces them; if there is only one, that split itself. rows: the
+    rows that statistics do not exclude; None for all rows, and always for coalesced splits.
     """
 
     singles: Sequence[Split]

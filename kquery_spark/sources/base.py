@@ -172,11 +172,10 @@ class Source(ABC):
         return False
 
     def fetch(self, split: Split, columns: Sequence[str], rows: Int64s | None = None) -> Release:
-        """Request columns of a split that will be read soon; returns the function that releases them.
+        """Request columns of a split of one piece, or of a coalesced split, that will be read soon.
 
-        The split has one piece, or is a coalesced split.
-
-        Waits for the metadata that the requests need, such as the file's footer, but not for the columns.
+        Returns the function that releases them. Waits for the metadata that the requests need, such as the file's footer,
+        but not for the columns.
         rows: positions of the rows that will be read, as in ``read_rows``; None for all rows.
         """
         return nothing_to_release

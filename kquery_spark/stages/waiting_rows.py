@@ -7,8 +7,9 @@ the rows of each batch, and the other 1 % wait in another partition, then the wa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +18,15 @@ from kquery_spark.types.batch import Batch, concat
 
 
 @dataclass
-class _Memory:
-    """A gathered batch, or copies of pieces. pieces: the number of waiting pieces that keep it in memory."""
+class _MemoryUnit:
+    """A gathered batch, or the copies of one partition's pieces, as a unit that is freed together.
+
+    nbytes: without dictionaries. dictionaries: the bytes of each dictionary by its address; units may share dictionaries.
+    pieces: the number of waiting pieces that keep the unit in memory.
+    """
 
     nbytes: int
-    dictionary_bytes: int
+    dictionaries: Mapping[int, int]
     pieces: int = 0
 
 
@@ -35,17 +40,18 @@ class WaitingRows:
         self._schema = schema
         self._payload_bytes = payload_bytes
         self._max_bytes = max_bytes
-        self._waiting: list[list[tuple[Batch, _Memory]]] = [[] for _ in range(partitions)]
+        self._waiting: list[list[tuple[Batch, _MemoryUnit]]] = [[] for _ in range(partitions)]
         self._sizes = [0] * partitions
-        self._total = _Memory(0, 0)
+        self._nbytes = 0  # of all units, without dictionaries
+        self._dictionaries: dict[int, int] = {}  # the bytes of each dictionary by its address
+        self._uses: Counter[int] = Counter()  # the number of units that use a dictionary
 
     def add(self, gathered: Batch, ends: list[int]) -> Iterator[tuple[int, Batch]]:
         """Add the rows of one batch, and yield each partition that does not have to wait, with its rows.
 
         gathered: the rows in the order of their partitions. ends: the end of the rows of each partition.
         """
-        memory = _Memory(gathered.nbytes, _dictionary_bytes(gathered))
-        self._count(memory, 1)
+        memory = _MemoryUnit(_bytes_without_dictionaries(gathered), _dictionaries(gathered))
         start = 0
         for target, end in enumerate(ends):
             if end > start:
@@ -54,47 +60,79 @@ class WaitingRows:
                 self._waiting[target].append((piece, memory))
                 self._sizes[target] += piece.nbytes
             start = end
+        if memory.pieces:
+            self._hold(memory)
         del gathered
         for target, size in enumerate(self._sizes):
             if size >= self._payload_bytes:
                 yield target, self.remove(target)
-        if self._total.nbytes > self._max_bytes:
-            yield from self._free()
+        if self._nbytes + self._dictionary_bytes > self._max_bytes:
+            yield from self._shrink()
 
     def remove(self, target: int) -> Batch:
-        """Return the waiting rows of a partition, which no longer wait."""
+        """Remove the waiting rows of a partition, and return them as one batch."""
         pieces, self._waiting[target], self._sizes[target] = self._waiting[target], [], 0
-        for _, memory in pieces:
-            memory.pieces -= 1
-            if not memory.pieces:
-                self._count(memory, -1)
+        self._forget(pieces)
         return concat(self._schema, [piece for piece, _ in pieces])
 
-    def _count(self, memory: _Memory, times: int) -> None:
-        self._total.nbytes += times * memory.nbytes
-        self._total.dictionary_bytes += times * memory.dictionary_bytes
+    @property
+    def _dictionary_bytes(self) -> int:
+        return sum(self._dictionaries.values())
 
-    def _free(self) -> Iterator[tuple[int, Batch]]:
-        """Yield the largest partitions until the others need at most half of the memory, and copy the rows of these.
+    def _hold(self, memory: _MemoryUnit) -> None:
+        self._nbytes += memory.nbytes
+        self._dictionaries |= memory.dictionaries
+        self._uses.update(memory.dictionaries.keys())
+
+    def _release(self, memory: _MemoryUnit) -> None:
+        self._nbytes -= memory.nbytes
+        for address in memory.dictionaries:
+            self._uses[address] -= 1
+            if not self._uses[address]:
+                del self._uses[address], self._dictionaries[address]
+
+    def _shrink(self) -> Iterator[tuple[int, Batch]]:
+        """Yield the largest partitions until the others need at most half of the memory, and copy the rows of the others.
 
         The copies refer to the same dictionaries as the pieces.
         """
-        sizes = [sum(p.nbytes - _dictionary_bytes(p) for p, _ in waiting) for waiting in self._waiting]
+        sizes = [sum(_bytes_without_dictionaries(p) for p, _ in waiting) for waiting in self._waiting]
         nbytes = sum(sizes)
         for target in sorted(range(len(sizes)), key=lambda target: -sizes[target]):
-            if 2 * (nbytes + self._total.dictionary_bytes) <= self._max_bytes:
+            if 2 * (nbytes + self._dictionary_bytes) <= self._max_bytes:
                 break
             nbytes -= sizes[target]
             if self._waiting[target]:
                 yield target, self.remove(target)
-        dictionaries = self._total.dictionary_bytes
-        memory = _Memory(nbytes + dictionaries, dictionaries, sum(map(len, self._waiting)))
-        self._waiting = [[(_copy(piece), memory) for piece, _ in waiting] for waiting in self._waiting]
-        self._total = replace(memory)
+        for target, waiting in enumerate(self._waiting):
+            if waiting:
+                dictionaries = {k: v for piece, _ in waiting for k, v in _dictionaries(piece).items()}
+                copies = _MemoryUnit(sizes[target], dictionaries, len(waiting))
+                self._waiting[target] = [(_copy(piece), copies) for piece, _ in waiting]
+                self._hold(copies)
+                self._forget(waiting)
+
+    def _forget(self, pieces: Iterable[tuple[Batch, _MemoryUnit]]) -> None:
+        """Release the units that no other piece keeps in memory."""
+        for _, memory in pieces:
+            memory.pieces -= 1
+            if not memory.pieces:
+                self._release(memory)
 
 
-def _dictionary_bytes(batch: Batch) -> int:
-    return sum(c.dictionary.nbytes for c in batch.columns if pa.types.is_dictionary(c.type))
+def _dictionaries(batch: Batch) -> dict[int, int]:
+    """Return the bytes of each dictionary of a batch by its address, so that a shared dictionary is counted once."""
+    dictionaries = [
+        c.dictionary for c in batch.columns if pa.types.is_dictionary(c.type) and len(c.dictionary)
+    ]
+    return {
+        d.buffers()[1].address: d.nbytes for d in dictionaries
+    }  # the offsets or values, which all of them have
+
+
+def _bytes_without_dictionaries(batch: Batch) -> int:
+    encoded = (c.dictionary.nbytes for c in batch.columns if pa.types.is_dictionary(c.type))
+    return int(batch.nbytes - sum(encoded))
 
 
 def _copy(batch: Batch) -> Batch:

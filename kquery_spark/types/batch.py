@@ -21,7 +21,7 @@ from kquery_spark.types.vector import Flags, Int64s, Vector, decode, fill, from_
 Result = TypeVar("Result")
 
 _MAX_COALESCED_BYTES = 64 << 20
-# The limit of one array when a function runs on a part of a batch (``run_in_parts``), unless it has few rows.
+# ``run_in_parts`` divides batches of more than this number of rows until no array has more than this number of bytes.
 _MAX_PART_BYTES, _MIN_LIMITED_ROWS = 128 << 20, 16
 # Three quarters of the bytes of one array. The rest is for the batch that makes the buffer exceed this limit.
 _MAX_BUFFERED_BYTES = MAX_STRING_BYTES // 4 * 3
@@ -161,9 +161,10 @@ def has_large_dictionary(column: pa.Array) -> bool:
 def run_in_parts(
     function: Callable[[Batch], Result], batch: Batch, *, repeatable: bool
 ) -> Iterator[tuple[Batch, Result]]:
-    """Call a function on a batch. If an array would be too large, call it on parts of the batch, and so on.
+    """Call a function on a batch. If an array would be too large, divide the batch and call the function on each part.
 
-    Too large are more than ``_MAX_PART_BYTES`` bytes for many rows, and what exceeds Arrow's 32-bit offsets for few rows.
+    The parts are divided again if necessary. For more than ``_MIN_LIMITED_ROWS`` rows, an array of more than
+    ``_MAX_PART_BYTES`` bytes is too large; for fewer rows, only one that exceeds Arrow's 32-bit offsets.
 
     Yields each part with its result. Raises the function's error if the result for a single row is too large.
 

@@ -19,8 +19,13 @@ class PartControl(RunControl):
         self._run = within
         self._part_bytes = part_bytes
         if within is None or within.max_bytes is None:
+            # Without a limit of the run, sizes far below the limit of a part need not be exact.
             self.negligible_bytes = part_bytes // 4
-        self.max_bytes = part_bytes
+
+    @property
+    @override
+    def limits_allocations(self) -> bool:
+        return True
 
     @override
     def add(self, rows: int, nbytes: int = 0) -> None:

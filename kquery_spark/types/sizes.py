@@ -85,8 +85,8 @@ def reserve_repeats(values: Sequence[Any], length: int) -> None:
 def reserve_rows(count: int, width: int = 1, check: Callable[[], None] | None = None) -> None:
     """Reserve memory before building an array of ``count`` values of ``width`` bytes.
 
-    check: raises Unsupported for sizes that a function declines. The limit of the run applies before, but it decides before
-    the batch would be divided.
+    check: raises Unsupported for sizes that the function declines. It runs after the limit of the run was checked. If the
+    array is too large for a part of a batch, ``check`` comes first, so that a size that is declined is never divided.
     """
     control = bounding_control()
     try:

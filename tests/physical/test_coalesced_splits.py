@@ -338,14 +338,13 @@ def live_rows(source: Source, deleted: Sequence[int]) -> LiveRows:
 
 DELETED = [
     *(0, 7, 9_999, 10_000, 19_999, 20_000),  # rows at the borders of row groups
-    *range(
-        39_990, 50_001
-    ),  # the last rows of a row group, all rows of the next one, and a row of the one after it
+    # the last rows of row group 3, all rows of row group 4, and the first row of row group 5
+    *range(39_990, 50_001),
     *range(60_000, 90_000, 3),
     *range(110_000, 119_000),  # most rows of a row group
     ROWS - 1,
 ]
-"""All rows of row group 4, most of row group 11, some of row groups 0 to 9 and 19, and none of the others."""
+"""All rows of row group 4, most of row group 11, some of row groups 0 to 3, 5 to 8, and 19, and none of the others."""
 LIVE = np.setdiff1d(np.arange(ROWS), DELETED)
 
 
@@ -357,7 +356,7 @@ def test_row_groups_with_deleted_rows_are_coalesced(
     live = live_rows(NumberedRows(source, "n"), DELETED)
     rows = rows_of(scan(live, *filters))
     assert sum(reads) == GROUPS
-    assert reads == [1, 2, 1, 1, 4, 2, 1, 8]  # row groups 4 and 11 are read alone
+    assert reads == [1, 2, 1, 1, 4, 2, 1, 8]  # row groups 4 and 11, which are mostly deleted, are read alone
     numbers = rows.column("n").to_numpy()
     passing = rows_of(scan(NumberedRows(source.without_kernels(), "n"), *filters)).column("n").to_numpy()
     assert numbers.tolist() == np.intersect1d(passing, LIVE).tolist()
@@ -415,7 +414,7 @@ def test_excluded_pages_of_row_groups_with_deleted_rows_are_skipped(
 def test_equality_deletes_apply_to_coalesced_row_groups(
     path: Path, table: pa.Table, reads: list[int], tmp_path: Path
 ) -> None:
-    """Delete files with other columns than the scan reads, and with NULL."""
+    """Covers delete files with columns that the scan does not read, and with NULL."""
     columns = {"k": pa.array([5, None, 44], pa.int64()), "s": pa.array(["word5", None, "word1"])}
     pq.write_table(pa.table(columns), tmp_path / "some.parquet")
     pq.write_table(table.select(["plain"]).slice(9_999, 2), tmp_path / "other.parquet")

@@ -18,9 +18,9 @@ from kquery_spark.sources.base import Source, Split
 
 
 class Files(Source):
-    """Splits of files that are open once ``opens`` is set, and what is done with them.
+    """Splits of files that are open once ``opens`` is set. Records the splits that are fetched and released.
 
-    missing: a split that cannot be fetched.
+    groups: the number of splits per file. missing: the file and group of a split that cannot be fetched.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ def until(condition: Callable[[], bool]) -> bool:
     return condition()
 
 
-def singly(source: Files, splits: Sequence[Split]) -> Generator[Split, None, None]:
+def read_one_by_one(source: Files, splits: Sequence[Split]) -> Generator[Split, None, None]:
     """Read the splits one by one."""
-    for (split,) in together(source, splits, 1):
+    for (split,) in read_together(source, splits, 1):
         yield split
 
 
-def together(
+def read_together(
     source: Files, splits: Sequence[Split], most: int = 100
 ) -> Generator[Sequence[Split], None, None]:
     """Read up to ``most`` splits together."""
@@ -86,7 +86,7 @@ def together(
 def test_of_small_splits_several_are_fetched_ahead():
     source = Files(1 << 20)
     splits = [split for split in source.splits() if split.pieces == (0,)]
-    reading = singly(source, splits)
+    reading = read_one_by_one(source, splits)
     first = threading.Thread(target=lambda: next(reading))
     first.start()
     assert until(lambda: len(source.fetched) == 8)
@@ -105,7 +105,7 @@ def test_of_large_splits_few_are_fetched_ahead(nbytes, ahead):
     source = Files(nbytes)
     source.opens.set()
     splits = [split for split in source.splits() if split.pieces == (0,)]
-    reading = singly(source, splits)
+    reading = read_one_by_one(source, splits)
     next(reading)
     assert until(lambda: len(source.fetched) == 1 + ahead)
     assert list(reading) == splits[1:]
@@ -114,7 +114,7 @@ def test_of_large_splits_few_are_fetched_ahead(nbytes, ahead):
 
 def test_a_file_is_opened_once_by_the_first_of_its_splits():
     source = Files(1 << 20)
-    reading = singly(source, source.splits())
+    reading = read_one_by_one(source, source.splits())
     first = threading.Thread(target=lambda: next(reading))
     first.start()
     assert until(lambda: source.fetched == [(0, 0)])
@@ -129,7 +129,7 @@ def test_a_file_is_opened_once_by_the_first_of_its_splits():
 def test_splits_that_are_read_together_are_in_one_file_and_few_at_first():
     source = Files(1 << 20, files=2, groups=12)
     source.opens.set()
-    assert [len(splits) for splits in together(source, source.splits())] == [3, 4, 4, 1, 4, 4, 4]
+    assert [len(splits) for splits in read_together(source, source.splits())] == [3, 4, 4, 1, 4, 4, 4]
     every = [(split.file, *split.pieces) for split in source.splits()]
     assert sorted(source.fetched) == sorted(source.released) == every
 
@@ -138,7 +138,7 @@ def test_most_of_the_splits_that_are_fetched_are_not_read_together():
     source = Files(1 << 20, files=1, groups=40)
     source.opens.set()
     taken = 0
-    for splits in together(source, source.splits()):
+    for splits in read_together(source, source.splits()):
         assert len(source.released) == taken
         taken += len(splits)
         begun = min(40, taken + min(8, taken + 1))
@@ -149,13 +149,13 @@ def test_most_of_the_splits_that_are_fetched_are_not_read_together():
 def test_large_splits_are_read_alone():
     source = Files(20 << 20, files=1, groups=6)
     source.opens.set()
-    assert [len(splits) for splits in together(source, source.splits())] == [1] * 6
+    assert [len(splits) for splits in read_together(source, source.splits())] == [1] * 6
 
 
 def test_splits_that_are_read_together_are_released_after_a_stop():
     source = Files(1 << 20, files=1, groups=12)
     source.opens.set()
-    reading = together(source, source.splits())
+    reading = read_together(source, source.splits())
     assert [len(next(reading)) for _ in range(2)] == [3, 4]
     assert until(lambda: len(source.fetched) == 12)
     assert sorted(source.released) == [(0, 0), (0, 1), (0, 2)]
@@ -167,7 +167,7 @@ def test_splits_that_are_read_together_are_released_after_a_stop():
 def test_a_failed_fetch_is_raised_once_and_the_others_are_released(group: int) -> None:
     source = Files(1 << 20, files=1, groups=12, missing=(0, group))
     source.opens.set()
-    reading = together(source, source.splits())
+    reading = read_together(source, source.splits())
     with pytest.raises(SourceError, match="cannot read file 0"):
         list(reading)
     assert next(reading, None) is None

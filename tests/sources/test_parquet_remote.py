@@ -158,7 +158,7 @@ def held(source: ParquetSource) -> dict[int, Any]:
     return open_file(source.files[0])._fetched._held
 
 
-def singly(
+def read_one_by_one(
     source: Source, splits: Sequence[Split], prefetch_request: Callable[[Split], PrefetchRequest | None]
 ) -> Generator[Split, None, None]:
     """Read the splits one by one."""
@@ -174,7 +174,7 @@ def singly(
 def test_the_next_row_group_is_fetched_while_one_is_read(far, stored, requests, monkeypatch):
     monkeypatch.setattr(prefetch, "_MAX_SPLITS_AHEAD", 1)
     splits, chunks = far.splits(), [[chunk_of(stored[0], g, c) for c in (0, 3)] for g in range(4)]
-    reading = singly(far, splits, lambda split: PrefetchRequest(["id", "amount"]))
+    reading = read_one_by_one(far, splits, lambda split: PrefetchRequest(["id", "amount"]))
     for group in range(4):
         split = next(reading)
         assert are_requested(requests, *chunks[group], *chunks[min(group + 1, 3)])
@@ -189,7 +189,7 @@ def test_the_next_row_group_is_fetched_while_one_is_read(far, stored, requests, 
 
 def test_row_groups_that_statistics_rule_out_are_not_fetched(far, stored, requests):
     splits, chunks = far.splits(), [chunk_of(stored[0], g, 0) for g in range(4)]
-    reading = singly(
+    reading = read_one_by_one(
         far, splits, lambda split: None if split.pieces in ((0,), (2,)) else PrefetchRequest(["id"])
     )
     assert next(reading) == splits[0]
@@ -285,7 +285,7 @@ def test_what_is_fetched_ahead_is_bounded(far, stored, requests, monkeypatch):
 
 
 def test_a_reader_that_stops_lets_go(far):
-    reading = singly(far, far.splits(), lambda split: PrefetchRequest(["id"]))
+    reading = read_one_by_one(far, far.splits(), lambda split: PrefetchRequest(["id"]))
     next(reading)
     reading.close()
     assert is_released(far)
@@ -509,7 +509,7 @@ def test_a_scan_that_stops_releases_row_groups_that_are_read_together(
 
 
 def is_released(source: ParquetSource) -> bool:
-    """Whether all fetched bytes of a file are released within 20 seconds."""
+    """Return whether all fetched bytes of a file are released within 20 seconds."""
     end = time.monotonic() + 20
     while held(source) and time.monotonic() < end:
         time.sleep(0.01)

@@ -209,3 +209,15 @@ def test_every_level_divides_the_rows_of_one_task_of_an_exchange(tasks: int) -> 
 def test_slots_hold_row_numbers_past_32_bits():
     assert empty_slots(4, 2**31 - 1).dtype == np.int32
     assert empty_slots(4, 2**31).dtype == np.int64
+
+
+def test_a_dictionary_that_all_batches_share_is_counted_once():
+    schema = pa.schema([("k", pa.int32()), ("s", pa.string())])
+    words = pa.array([f"{i:0100}" for i in range(1000)])  # 100 KB
+    indices = pa.array(np.arange(100, dtype=np.int32))
+    column = pa.DictionaryArray.from_arrays(indices, words)
+    batches = [Batch(schema, (pa.array(np.arange(100, dtype=np.int32)), column), 100) for _ in range(50)]
+    where = Partitioning((Column("k", pa.int32()),), 4)
+    pieces = [piece for _, piece in partitioned(batches, where, schema, 10 << 20, 400_000)]
+    assert len(pieces) == 4  # no partition was written early
+    assert sum(piece.num_rows for piece in pieces) == 5000

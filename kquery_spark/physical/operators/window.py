@@ -24,7 +24,7 @@ from kquery_spark.physical.windows import (
     StreamedPartition,
     WindowEvaluator,
     arrange,
-    max_result_bytes,
+    max_window_result_bytes,
     streamable,
     window_keys,
     with_results,
@@ -75,8 +75,8 @@ class WindowExec(UnaryExec):
             if _working_bytes(size, rows) > limit and self.child.schema.names:
                 break
         else:
-            output = self._computed(concat(self.child.schema, buffered), task.config)
-            buffered.clear()
+            output = self._output(concat(self.child.schema, buffered), task.config)
+            buffered.clear()  # the rows are concatenated already, although the generator has not started
             yield from output
             return
         with SpillDirectory(task.metrics_of(self)) as spill:
@@ -110,7 +110,7 @@ class WindowExec(UnaryExec):
                 batch, starts = batch.slice(end), [s - end for s in starts]
             if starts and (starts[-1] or held):
                 complete = concat(schema, [*held, batch.slice(0, starts[-1])])
-                yield from self._computed(complete, config)
+                yield from self._output(complete, config)
                 held, size, batch = [], 0, batch.slice(starts[-1])
             held.append(batch)
             size += batch.nbytes
@@ -119,7 +119,7 @@ class WindowExec(UnaryExec):
                 size = 0
         if large is not None:
             yield from map(self._within_limit, large.run())
-        yield from self._computed(concat(schema, held), config)
+        yield from self._output(concat(schema, held), config)
 
     def _max_partition_bytes(self, config: EngineConfig) -> float:
         """Return the size above which a partition is computed in pieces on disk; infinite if a call does not allow this."""
@@ -132,13 +132,13 @@ class WindowExec(UnaryExec):
         """Return a large partition on disk that begins with these batches."""
         piece_rows = min(config.batch_rows, max(256, _min_streamed_bytes(config) // max(1, row_bytes) // 4))
         schemas = self.child.schema, self.schema
-        max_bytes = max_result_bytes(config.memory_bytes)
+        max_bytes = max_window_result_bytes(config.memory_bytes)
         partition = StreamedPartition(self.calls, self.order, schemas, spill, piece_rows, max_bytes)
         for batch in batches:
             partition.add(batch)
         return partition
 
-    def _computed(self, batch: Batch, config: EngineConfig) -> Iterator[Batch]:
+    def _output(self, batch: Batch, config: EngineConfig) -> Iterator[Batch]:
         """Yield the output for the rows of one or more complete partitions."""
         if not batch.num_rows:
             return
@@ -155,7 +155,7 @@ class WindowExec(UnaryExec):
             call = named.expr
             assert isinstance(call, WindowCall)
             results.append(windowed.compute(call, [next(values) for _ in call.args]))
-        max_bytes = max_result_bytes(config.memory_bytes)
+        max_bytes = max_window_result_bytes(config.memory_bytes)
         yield from with_results(arranged, results, self.schema, config.batch_rows, max_bytes)
 
     def _within_limit(self, batch: Batch) -> Batch:

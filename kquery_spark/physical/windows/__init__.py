@@ -2,7 +2,7 @@
 
 from kquery_spark.physical.windows.functions import WindowEvaluator
 from kquery_spark.physical.windows.group_limit import GroupLimit
-from kquery_spark.physical.windows.results import max_result_bytes, with_results
+from kquery_spark.physical.windows.results import max_window_result_bytes, with_results
 from kquery_spark.physical.windows.segments import arrange, window_keys
 from kquery_spark.physical.windows.streamed import StreamedPartition, streamable
 
@@ -11,7 +11,7 @@ __all__ = [
     "StreamedPartition",
     "WindowEvaluator",
     "arrange",
-    "max_result_bytes",
+    "max_window_result_bytes",
     "streamable",
     "window_keys",
     "with_results",

@@ -6,7 +6,7 @@ The method depends on the frame and on the aggregate, from the fastest to the mo
 - Counts, and exact sums: differences of prefix sums.
 - Sums of floats, MIN and MAX: folds over ranges (``sliding``).
 - Other aggregates with states of fixed size: one state per row, merged over ranges (``merge_ranges``).
-- MIN and MAX of strings and nested values, max_by and min_by: the number of the row with the result (``picking``).
+- MIN, MAX, max_by and min_by with strings or nested values: the number of the row with the result (``picking``).
 - Aggregates whose state is a list: every frame is expanded to its rows (``_RangeByRange``).
 """
 
@@ -29,8 +29,8 @@ from kquery_spark.physical.aggregates import Accumulator, accumulator, reduce
 from kquery_spark.physical.aggregates.moments import CentralMoments
 from kquery_spark.physical.grouping.groups import Groups
 from kquery_spark.physical.grouping.key_values import as_integers
-from kquery_spark.physical.windows.picking import picked
-from kquery_spark.physical.windows.results import Computed, WindowResult, gathered
+from kquery_spark.physical.windows.picking import picked_values
+from kquery_spark.physical.windows.results import ComputedResult, WindowResult, gathered
 from kquery_spark.physical.windows.segments import Segments
 from kquery_spark.physical.windows.sliding import (
     are_short,
@@ -71,11 +71,11 @@ def framed(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) 
     types = state_types(call)
     if any(pa.types.is_list(x) for x in types):
         result = _RangeByRange(call, args, low, high)
-        return result if has_offsets(call.dtype) else Computed(result.array())
-    picks = picked(call, args, low, high) if any(map(has_offsets, types)) else None
+        return result if has_offsets(call.dtype) else ComputedResult(result.array())
+    picks = picked_values(call, args, low, high) if any(map(has_offsets, types)) else None
     if picks is not None:
         return picks
-    return Computed(finished(call, framed_states(call, args, low, high), len(low)))
+    return ComputedResult(finished(call, framed_states(call, args, low, high), len(low)))
 
 
 def state_types(call: WindowCall) -> tuple[pa.DataType, ...]:
@@ -256,7 +256,7 @@ class _RangeByRange(WindowResult):
 
     @property
     @override
-    def largest_row(self) -> int:
+    def largest_row_bytes(self) -> int:
         return int(self.row_bytes().max(initial=0))
 
     @override
@@ -273,7 +273,7 @@ class _RangeByRange(WindowResult):
 
 
 def _plain_row_bytes(vector: Vector) -> Int64s:
-    """Return the bytes of each row of an array, in its plain form."""
+    """Return the bytes that each row of a column takes once dictionaries are decoded."""
     if not vector.is_dictionary:
         return row_bytes(vector.data)
     sizes = np.append(row_bytes(vector.data.dictionary), 0)

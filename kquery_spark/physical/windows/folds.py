@@ -26,8 +26,8 @@ from kquery_spark.physical.windows.aggregates import (
     framed_states,
     state_types,
 )
-from kquery_spark.physical.windows.picking import picked, window_function_of_call
-from kquery_spark.physical.windows.results import Computed, WindowResult
+from kquery_spark.physical.windows.picking import picked_values, window_function_of_call
+from kquery_spark.physical.windows.results import ComputedResult, WindowResult
 from kquery_spark.physical.windows.sliding import merge_pairs
 from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.sizes import has_offsets
@@ -131,7 +131,7 @@ class Fold:
             states = merge_pairs(self._accumulate, _repeated(before, n), states, context)
         if after is not None:
             states = merge_pairs(self._accumulate, states, _repeated(after, n), context)
-        return Computed(finished(self.call, states, n))
+        return ComputedResult(finished(self.call, states, n))
 
     def _picked(
         self,
@@ -142,8 +142,8 @@ class Fold:
     ) -> WindowResult:
         """Return the results of a call that picks a value, such as MAX of strings.
 
-        The state of other pieces is the row that they pick. It becomes a row before or after the rows of ``args``, which is
-        in every frame.
+        The merged state of other pieces has the columns of the row that they pick, in the order of ``args``. So it is put
+        before or after the rows of ``args``, as one more row that belongs to every frame.
         """
         (low, high), n = frame, len(frame[0])
         columns = []
@@ -158,7 +158,8 @@ class Fold:
             high = high + 1  # ``low`` is 0 already, because these frames have no lower bound
         if after is not None:
             high = np.full(n, len(columns[0].data), np.int64)
-        result = picked(self.call, columns, low, high)
+        result = picked_values(self.call, columns, low, high)
+        # Other aggregates with binary states, which build bitmaps, are not computed over windows.
         assert result is not None
         return result
 

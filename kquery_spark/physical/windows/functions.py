@@ -14,7 +14,7 @@ from kquery_spark.functions.aggregate.windows import window_function
 from kquery_spark.physical.windows import aggregates
 from kquery_spark.physical.windows.frames import frame_rows
 from kquery_spark.physical.windows.picking import constant_number, value_at, window_function_of_call
-from kquery_spark.physical.windows.results import Computed, WindowResult, gathered
+from kquery_spark.physical.windows.results import ComputedResult, WindowResult, gathered
 from kquery_spark.physical.windows.segments import Segments
 from kquery_spark.physical.windows.sliding import prefix_counts
 from kquery_spark.types.batch import concat_arrays
@@ -39,7 +39,7 @@ class WindowEvaluator:
         ranking = _RANKING.get(call.function)
         if ranking is not None:
             constants = [constant_number(call, index) for index in range(len(call.args))]
-            return Computed(pa.array(ranking(self._segments, *constants)))
+            return ComputedResult(pa.array(ranking(self._segments, *constants)))
         if call.entry is not None and call.entry.is_offset:
             return self._lag_or_lead(call, args, call.entry.offset_sign)
         name, ignore_nulls = window_function_of_call(call)

@@ -1,6 +1,6 @@
-"""Calls whose result is a value of one row of the frame: FIRST_VALUE, NTH_VALUE, MIN, MAX, max_by, ...
+"""Computes calls whose result is the value of one row of the frame: FIRST_VALUE, NTH_VALUE, MIN, MAX, max_by, ...
 
-They find the row of each frame by its number, so that long values are copied only when the result is built.
+Only the number of that row is computed for each frame. The values, which may be long, are copied when the result is built.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def window_function_of_call(call: WindowCall) -> tuple[str, bool]:
     return call.function, call.ignore_nulls
 
 
-def picked(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> WindowResult | None:
+def picked_values(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> WindowResult | None:
     """Return, for each row, the value that the call picks among the rows ``low:high``; None for calls that do not pick.
 
-    Not for MIN and MAX of values with a fixed size.
+    The argument of MIN and MAX must be a string or nested; values of a fixed size are folded in ``aggregates``.
     """
     name, ignore_nulls = window_function_of_call(call)
     entry = window_function(name)
@@ -148,9 +148,9 @@ def _extreme_by(
     _, ranks = np.unique(ordered[present], return_inverse=True)
     counts_from_end = largest != is_last
     neutral = -1 if largest else _INT64.max
-    codes = np.full(n, neutral, np.int64)
-    codes[present] = ranks * n + (n - 1 - present if counts_from_end else present)
-    best = fold_ranges(codes, low, high, np.maximum if largest else np.minimum, neutral)
+    ranks_and_rows = np.full(n, neutral, np.int64)
+    ranks_and_rows[present] = ranks * n + (n - 1 - present if counts_from_end else present)
+    best = fold_ranges(ranks_and_rows, low, high, np.maximum if largest else np.minimum, neutral)
     missing = best == neutral
     rows = np.where(missing, 0, best) % n
     return gathered(value, np.where(missing, 0, n - 1 - rows) if counts_from_end else rows, missing)

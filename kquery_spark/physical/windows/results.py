@@ -25,7 +25,7 @@ _MAX_RESULT_BYTES = 32 << 20
 _RESULT_BUDGET_DIVISOR = 32  # the results of a batch may use the memory budget divided by this number
 
 
-def max_result_bytes(memory_bytes: int) -> int:
+def max_window_result_bytes(memory_bytes: int) -> int:
     """Return the bytes of results that are built together. memory_bytes: the memory budget of the task."""
     return max(1, min(_MAX_RESULT_BYTES, memory_bytes // _RESULT_BUDGET_DIVISOR))
 
@@ -42,16 +42,16 @@ class WindowResult(ABC):
         """Build the values of all rows."""
 
     @property
-    def largest_row(self) -> int:
+    def largest_row_bytes(self) -> int:
         """The largest number of bytes that building a row takes; 0 if the rows exist already."""
         return 0
 
     def row_bytes(self) -> Int64s:
-        """Return the number of bytes that building each row takes. It may be too large."""
+        """Return an upper bound of the bytes that building each row takes. Called only if ``largest_row_bytes`` is not 0."""
         raise NotImplementedError
 
 
-class Computed(WindowResult):
+class ComputedResult(WindowResult):
     """A result whose rows exist already."""
 
     def __init__(self, data: pa.Array) -> None:
@@ -59,15 +59,18 @@ class Computed(WindowResult):
 
     @override
     def sliced(self, start: int, length: int) -> WindowResult:
-        return Computed(self._data.slice(start, length))
+        return ComputedResult(self._data.slice(start, length))
 
     @override
     def array(self) -> pa.Array:
         return self._data
 
 
-class Gathered(WindowResult):
-    """A result whose rows are copies of ``values``. rows: the value of each row. missing: True for NULL; None for no row."""
+class GatheredResult(WindowResult):
+    """A result whose rows are copies of values. Many rows can be copies of the same value.
+
+    rows: for each row, the position of its value in ``values``. missing: True for rows that are NULL; None if no row is.
+    """
 
     def __init__(self, values: pa.Array, rows: Int64s, missing: Flags | None) -> None:
         self._values = values
@@ -77,7 +80,7 @@ class Gathered(WindowResult):
     @override
     def sliced(self, start: int, length: int) -> WindowResult:
         missing = None if self._missing is None else self._missing[start : start + length]
-        return Gathered(self._values, self._rows[start : start + length], missing)
+        return GatheredResult(self._values, self._rows[start : start + length], missing)
 
     @override
     def array(self) -> pa.Array:
@@ -93,7 +96,7 @@ class Gathered(WindowResult):
 
     @property
     @override
-    def largest_row(self) -> int:
+    def largest_row_bytes(self) -> int:
         return int(self._value_bytes.max(initial=0))
 
     @override
@@ -103,15 +106,15 @@ class Gathered(WindowResult):
 
 
 def gathered(values: Vector, rows: Int64s, missing: Flags | None = None) -> WindowResult:
-    """Return the result that has the value ``rows[i]`` in row i, or NULL if ``missing[i]``. All ``rows`` must exist.
+    """Return the result whose row i is ``values[rows[i]]``, or NULL if ``missing[i]``; even then, ``rows[i]`` must be valid.
 
     Values of a fixed size are copied at once.
     """
     data: Data = values.data
     if values.is_scalar:
         data, rows = values.physical(1), np.zeros(len(rows), np.int64)
-    result = Gathered(data, rows, missing)
-    return result if has_offsets(data.type) else Computed(result.array())
+    result = GatheredResult(data, rows, missing)
+    return result if has_offsets(data.type) else ComputedResult(result.array())
 
 
 def with_results(
@@ -127,12 +130,12 @@ def with_results(
         built = [r.sliced(start, length).array() for r in results]
         return Batch(schema, (*rows.slice(start, length).columns, *built), length)
 
-    unbuilt = [r for r in results if r.largest_row]
-    if n * sum(r.largest_row for r in unbuilt) <= max_bytes:
+    unbuilt = [r for r in results if r.largest_row_bytes]
+    if n * sum(r.largest_row_bytes for r in unbuilt) <= max_bytes:
         yield from cut(build(0, n), batch_rows)
         return
     sizes = np.sum([r.row_bytes() for r in unbuilt], axis=0)
     batches = (build(start, stop - start) for start, stop in pair_slices(sizes, max_bytes))
-    # The sizes may be too large, and then these batches are small.
+    # The sizes are upper bounds, so these batches can be small.
     for batch in coalesced(batches, batch_rows, max_bytes // 2):
         yield from cut(batch, batch_rows)

@@ -25,7 +25,7 @@ from kquery_spark.physical.windows.aggregates import finished, state_types
 from kquery_spark.physical.windows.folds import Fold, as_aggregate
 from kquery_spark.physical.windows.frames import frame_rows
 from kquery_spark.physical.windows.functions import WindowEvaluator
-from kquery_spark.physical.windows.results import Computed, WindowResult, gathered, with_results
+from kquery_spark.physical.windows.results import ComputedResult, WindowResult, gathered, with_results
 from kquery_spark.physical.windows.segments import Segments, arrange
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s, Vector
@@ -244,7 +244,7 @@ class StreamedPartition:
             peers = at(self._pieces[low].start - piece.start), at(self._pieces[high].end - piece.start)
             before = at(self._pieces[low].peers_before + 1)
         if call.entry is not None and call.entry.counts_distinct_keys:
-            return Computed(pa.array(before.astype(np.int32)))
+            return ComputedResult(pa.array(before.astype(np.int32)))
         whole = Segments(n, at(0), 1, at(-piece.start), at(total - piece.start), *peers)
         return WindowEvaluator(whole, []).compute(call, args)
 

@@ -26,7 +26,9 @@ from kquery_spark.sources.views.base import SourceView
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s
 
-_MAX_CACHED = 4  # splits, which are read once for each column, and combinations of delete files
+# The number of splits whose live rows are cached, because every column of a split needs them, and of combinations of delete
+# files whose values are cached.
+_MAX_CACHED = 4
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,14 @@ class EqualityDeletesView(SourceView):
         values = tuple(source.without_kernels() for source in self.values)
         return replace(self, source=self.source.without_kernels(), values=values)
 
-    def _with_keys(self, split: Split, columns: Sequence[str]) -> list[str]:
+    def _with_key_columns(self, split: Split, columns: Sequence[str]) -> list[str]:
         """Return these columns, and those that the delete files of a split's file need."""
         keys = (name for number in self.deleted[split.file] for name in self.values[number].schema.names)
         return list(dict.fromkeys([*keys, *columns]))
 
     @override
     def coalesce(self, splits: Sequence[Split], columns: Sequence[str]) -> tuple[Split, int]:
-        return super().coalesce(splits, self._with_keys(splits[0], columns))
+        return super().coalesce(splits, self._with_key_columns(splits[0], columns))
 
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
@@ -110,7 +112,7 @@ class EqualityDeletesView(SourceView):
     @override
     def fetch(self, split: Split, columns: Sequence[str], rows: Int64s | None = None) -> Release:
         # All rows, because the key columns of every row decide which rows are live.
-        return super().fetch(split, self._with_keys(split, columns))
+        return super().fetch(split, self._with_key_columns(split, columns))
 
     @override
     def dictionary_column(

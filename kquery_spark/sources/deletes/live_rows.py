@@ -6,6 +6,8 @@ rows 1 and 4 of 6 are deleted, the scan sees rows 0 to 3, which are the file's r
     file row     0  1  2  3  4  5
     live flag    1  0  1  1  0  1
     live row     0     1  2     3
+
+In a coalesced split, both numberings run through all of its row groups; docs/parquet-reader.md has an example.
 """
 
 from __future__ import annotations
@@ -101,7 +103,7 @@ class LiveRows(SourceView):
 
     @override
     def coalesce(self, splits: Sequence[Split], columns: Sequence[str]) -> tuple[Split, int]:
-        """Reads a split alone if most of its rows are deleted: the caller limits the live rows, but all rows are decoded."""
+        """Reads a split alone if most of its rows are deleted: all are decoded, but the caller's limits count live rows."""
         ranges = self._row_ranges(splits[0].file)
         together = list(takewhile(lambda split: 2 * split.rows >= ranges[split.pieces[0]][1], splits))
         if len(together) < 2:
@@ -127,7 +129,10 @@ class LiveRows(SourceView):
             return super().fetch(split, columns, rows if live is None else live.rows[rows])
         release = super().fetch(split, columns)
         try:
-            self._live_rows(split)  # decodes the deletes while the columns are being fetched
+            # Decodes the deletes while the columns are being fetched. Background threads fetch several splits, so this does
+            # not compute the live rows, whose cache holds few splits.
+            if (deleted := self.deleted[split.file]) is not None:
+                _positions(deleted)
         except BaseException:
             release()
             raise
@@ -171,7 +176,7 @@ class LiveRows(SourceView):
 
 
 class _SplitRows:
-    """The live rows of a split. flags: one per row of its pieces, one piece after the other, True if the row is live."""
+    """The live rows of a split. flags: True for each live row. The rows of the pieces follow each other, in order."""
 
     def __init__(self, flags: npt.NDArray[np.bool_]) -> None:
         self._flags = flags
@@ -198,10 +203,10 @@ class _SplitRows:
 
 @lru_cache(maxsize=_MAX_CACHED)
 def _split_rows(deleted: DeletedRows, ranges: tuple[tuple[int, int], ...]) -> _SplitRows | None:
-    """Return the live rows among ranges of a file's rows, each given by its first row and its length; None if all are."""
+    """Return the live rows of a split; None if no row is deleted. ranges: (first row in the file, length) of each piece."""
     positions = _positions(deleted)
     flags = np.ones(sum(rows for _, rows in ranges), np.bool_)
-    before = 0  # rows of earlier ranges; the file may have further rows between two ranges, which the scan does not read
+    before = 0  # the rows of the ranges so far; there may be a gap in the file between two ranges
     for start, rows in ranges:
         low, high = np.searchsorted(positions, (start, start + rows))
         flags[positions[low:high] - start + before] = False

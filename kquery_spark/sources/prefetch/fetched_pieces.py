@@ -57,7 +57,8 @@ class FetchedPieces:
     ) -> list[npt.NDArray[np.uint8]]:
         """Return an array for each sequence of ranges, like ``InputFile.read_arrays``.
 
-        Each sequence has one range of each piece. Those of all pieces are requested before the first one is awaited.
+        Each sequence has one range per piece, in the order of ``pieces``. All ranges are requested before this thread waits
+        for the first one.
         """
         parts_by_piece = zip(*ranges, strict=True)
         fetched = [self.fetched(piece, parts) for piece, parts in zip(pieces, parts_by_piece, strict=True)]
@@ -74,7 +75,7 @@ class FetchedPieces:
 
 
 def _array(readers: Sequence[FetchedRanges], parts: Sequence[ByteRange]) -> npt.NDArray[np.uint8]:
-    """Return the bytes of one range of each reader, one range after the other; one range is not copied."""
+    """Read one range with each reader, and concatenate their bytes; the bytes of a single range are not copied."""
     arrays = [
         np.frombuffer(reader.read_at(part.size, part.start), np.uint8)
         for reader, part in zip(readers, parts, strict=True)

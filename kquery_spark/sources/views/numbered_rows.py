@@ -53,18 +53,33 @@ class NumberedRows(SourceView):
     def _stored(self, columns: Sequence[str]) -> list[str]:
         return [column for column in columns if column != self.name]
 
-    def _with_numbers(self, batch: Batch, columns: Sequence[str], numbers: Int64s) -> Batch:
-        """Select ``columns`` from a batch of stored columns and the row positions ``numbers``."""
+    def _with_positions(
+        self, batch: Batch, columns: Sequence[str], split: Split, rows: Int64s | None = None
+    ) -> Batch:
+        """Select ``columns`` from a batch of stored columns, and add the row positions if they are among them.
+
+        rows: the rows of the split that the batch has; None for all.
+        """
         arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
-        arrays[self.name] = pa.array(numbers)
+        if self.name in columns:
+            arrays[self.name] = pa.array(self._row_positions(split, rows))
         schema = pa.schema([self.schema.field(column) for column in columns])
         return Batch(schema, tuple(arrays[column] for column in columns), batch.num_rows)
 
-    def _numbers(self, split: Split) -> Int64s:
-        """Return the position in the file of each row of a split of one piece, or of a coalesced split."""
+    def _row_positions(self, split: Split, rows: Int64s | None) -> Int64s:
+        """Return the positions in the file of some rows of a split, or of all."""
         ranges = self._row_ranges(split.file)
-        starts_and_rows = (ranges[piece] for piece in split.pieces)
-        return np.concatenate([np.arange(start, start + rows) for start, rows in starts_and_rows])
+        starts, counts = np.array([ranges[piece] for piece in split.pieces], np.int64).T
+        ends = np.cumsum(counts)
+        if rows is None:
+            rows = np.arange(ends[-1])
+        shifts = starts - (
+            ends - counts
+        )  # by piece: the position in the file minus the position in the split
+        positions: Int64s = rows + (
+            shifts[0] if len(shifts) == 1 else shifts[np.searchsorted(ends, rows, side="right")]
+        )
+        return positions
 
     @override
     def coalesce(self, splits: Sequence[Split], columns: Sequence[str]) -> tuple[Split, int]:
@@ -73,12 +88,12 @@ class NumberedRows(SourceView):
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         for batch in self.source.read(split, self._stored(columns)):
-            yield self._with_numbers(batch, columns, self._numbers(split))
+            yield self._with_positions(batch, columns, split)
 
     @override
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
         batch = self.source.read_rows(split, self._stored(columns), rows)
-        return self._with_numbers(batch, columns, self._numbers(split)[rows])
+        return self._with_positions(batch, columns, split, rows)
 
     @override
     def fetch(self, split: Split, columns: Sequence[str], rows: Int64s | None = None) -> Release:

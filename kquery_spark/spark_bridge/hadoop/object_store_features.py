@@ -131,10 +131,10 @@ at least 2 MB times the number of tasks that run at once (64 MB with 32 cores). 
 For Parquet and ORC files, a task requests all columns that it needs of a row group or stripe together, in up to 32
 concurrent requests of up to 16 MB. While it decodes one row group, it prefetches the next one that statistics do not rule
 out, which may be in the next file: up to 64 MB of its columns, and the positions of its deleted rows. If row groups
-are small, it prefetches up to eight of them, and decodes up to four row groups of a Parquet file together. For large row
-groups of Parquet files, it reads the page index first, if there is one, and then fetches only the pages that may have rows
-which pass the conditions. An ORC file of up to 4 MB is fetched completely when its first stripe is read, and so is a stripe
-of up to 1 MB. CSV and JSON files are prefetched up to 24 MB ahead, in requests of 4 MB.
+or stripes are small, it prefetches up to eight of them, and decodes up to four row groups of a Parquet file together. For
+large row groups of Parquet files, it reads the page index first, if there is one, and then fetches only the pages that may
+have rows which pass the conditions. An ORC file of up to 4 MB is fetched completely when its first stripe is read, and so
+is a stripe of up to 1 MB. CSV and JSON files are prefetched up to 24 MB ahead, in requests of 4 MB.
 
 If a request, with its retries, takes longer than `spark.kquery.requestSeconds` (60 by default), an error names the object,
 the limit, and the setting, and Spark runs the query. So a server that sends a few bytes per second cannot block a task. The

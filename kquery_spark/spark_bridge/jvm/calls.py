@@ -24,7 +24,7 @@ T = TypeVar("T")
 _MAX_REMEMBERED = 1000
 _SLICE_CODE_UNITS = 7000
 _SEPARATOR = "\x1e"
-_SEQUENCE = "scala.collection.Seq"  # in every version of Scala, for mutable and immutable sequences
+_SEQUENCE = "scala.collection.Seq"  # the supertype of mutable and immutable sequences in each version
 _ROW = "org.apache.spark.sql.catalyst.expressions.SpecializedGetters"
 
 
@@ -152,11 +152,12 @@ class Jvm(JvmFunctions):
 
     def is_same(self, left: Any, right: Any) -> bool:
         """Return whether two references are to the same JVM object, as opposed to equal objects."""
+        # py4j has no operator for reference equality, and ``compareAndSet`` compares references.
         reference = self.new("java.util.concurrent.atomic.AtomicReference", left)
         return bool(reference.compareAndSet(right, right))
 
     def text(self, owner: Any, cls: str, method: str) -> str:
-        """The string that ``owner.method()`` returns, read in slices that fit into the socket's buffer."""
+        """The string that ``owner.method()`` returns; a long one is read in slices that fit into the socket's buffer."""
         return self._read(owner, (cls, method), lambda: self.handle(cls, method))
 
     def list_of(self, array: Any) -> Any:
@@ -165,20 +166,26 @@ class Jvm(JvmFunctions):
 
     def strings(self, sequence: Any) -> list[str]:
         """``toString`` of each element of a Scala sequence, in as few calls as their length allows."""
-        return self.strings_after("elements", sequence)
+        return self.strings_of_steps("elements", sequence)
 
     def map_strings(self, sequence: Any, function: Any) -> list[str]:
-        """``toString`` of each element of ``sequence.map(function)``, cached with ``function``."""
-        return self.strings_after(
+        """``toString`` of each element of ``sequence.map(function)``.
+
+        The JVM function that does this is cached by ``function``, so pass a cached function; for others, the cache grows.
+        """
+        return self.strings_of_steps(
             f"map {function._get_object_id()}", sequence, self.map_step("map", function)
         )
 
-    def strings_after(self, key: str, owner: Any, *steps: tuple[Any, ...]) -> list[str]:
-        """``toString`` of each element of the Scala sequence to which steps lead from ``owner``.
+    def strings_of_steps(self, key: str, owner: Any, *steps: tuple[Any, ...]) -> list[str]:
+        """``toString`` of each element of the Scala sequence that is the result of ``owner.step1(...).step2(...)``.
 
-        key, steps: as for ``steps``. Raises Unsupported if a string contains the character that separates them.
+        key, steps: as for the method ``steps``; without steps, ``owner`` is the sequence itself. Raises Unsupported if a
+        string contains the character that separates them.
         """
-        text = self._read(owner, ("strings", key), lambda: self._counted_elements(steps))
+        text = self._read(owner, ("strings", key), lambda: self._count_and_join(steps))
+        # A pair prints as ``(2,a<separator>b)``. The number distinguishes no element from one empty string, and reveals
+        # strings that contain the separator.
         length, _, joined = text[1:-1].partition(",")
         if length == "0":
             return []
@@ -187,8 +194,8 @@ class Jvm(JvmFunctions):
             raise Unsupported("a value in Spark's plan contains a control character")
         return parts
 
-    def _counted_elements(self, steps: Sequence[tuple[Any, ...]]) -> Any:
-        """The method handle of the steps, followed by ``s => (s.length, s.mkString(separator)).toString``."""
+    def _count_and_join(self, steps: Sequence[tuple[Any, ...]]) -> Any:
+        """Return a method handle that applies the steps, and then ``s => (s.length, s.mkString(separator)).toString``."""
         joined = self._step(self.scala.iterable, "mkString", "java.lang.String", _SEPARATOR)
         counted = self.tuple_handle(self.handle(_SEQUENCE, "length"), joined)
         counted = self.then(counted, self.handle("java.lang.Object", "toString"))
@@ -224,15 +231,20 @@ class Jvm(JvmFunctions):
     def _read(self, owner: Any, key: tuple[str, ...], handle: Callable[[], Any]) -> str:
         """Read the string that a method handle returns for ``owner``: a short one with one call, a long one in slices.
 
-        key: identifies the handle, from which a Scala function is made once.
+        handle: creates the method handle. It is called once for each ``key``, and its Scala function is cached.
         """
-        found = self.cached(("text", *key), lambda: self._text_or_builder(handle())).apply(owner)
+        found = self.cached(("text", *key), lambda: self._string_or_builder(handle())).apply(owner)
         return found if isinstance(found, str) else "".join(_slices(found))
 
-    def _text_or_builder(self, text: Any) -> Any:
-        """A Scala function that returns the string of a method handle, or a StringBuilder of it if it is long.
+    def _string_or_builder(self, text: Any) -> Any:
+        """A Scala function that returns the string of a method handle, or a StringBuilder with the string if it is long.
 
-        py4j converts a string to Python's at once, but not a StringBuilder.
+        py4j sends a string to Python as a whole, but of a StringBuilder only a reference, from which slices can be read:
+
+            s => if (substring(s, 7000).isEmpty) s else new StringBuilder(s)
+
+        Method handles cannot compare a length with a number, so the test is that nothing follows the first slice. Commons'
+        ``substring`` returns an empty string for a position behind the end, where Java's raises an exception.
         """
         rest = self.handle("org.apache.commons.lang3.StringUtils", "substring", "java.lang.String", "int")
         is_short = self.then(

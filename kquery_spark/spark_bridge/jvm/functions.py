@@ -121,11 +121,11 @@ class JvmFunctions:
 
     @cached_by_arguments
     def tuple_getter(self, cls: str, *names: tuple[str, ...]) -> Any:
-        """``x => (x.a, x.b)``, with up to 22 parts, as a Scala function; each is named as in ``getter``."""
+        """``x => (x.a, x.b)`` as a Scala function. names: up to 22 tuples, each with the names that ``getter`` takes."""
         return self.function(self.tuple_handle(*(self._chain(cls, *chain) for chain in names)))
 
     def tuple_handle(self, *parts: Any) -> Any:
-        """The method handle ``x => (part1(x), part2(x))``, a Scala tuple, of method handles of one argument."""
+        """Combine method handles of one argument to ``x => (part1(x), part2(x))``, which returns a Scala tuple."""
         anything = "java.lang.Object"
         accepts_any = self._handles.identity(self.cls(anything)).type()
         make = self.cls(f"scala.Tuple{len(parts)}").getConstructor(

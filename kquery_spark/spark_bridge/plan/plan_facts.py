@@ -35,8 +35,8 @@ _CONTEXT = f"{_EXPRESSIONS}NumericEvalContext"
 _CONTEXT_PREFIX = "NumericEvalContext("
 _ENUM = "scala.Enumeration$Value toString"
 _DATA_TYPE = "org.apache.spark.sql.types.DataType"
-LOGICAL_RELATION = "org.apache.spark.sql.execution.datasources.LogicalRelation"
-"""The class of a leaf that reads a relation of the first data source interface, such as files."""
+_LOGICAL_RELATION = "org.apache.spark.sql.execution.datasources.LogicalRelation"
+"""The class of a leaf that reads a relation of DataSource V1, such as files."""
 _CLASS_NAME = "java.lang.Object", "getClass", "java.lang.Class getName"
 _IDENTITY_HASH = "java.lang.System", "identityHashCode", "java.lang.Object"
 _DEFAULT = "CURRENT_DEFAULT"  # a key in the metadata of a column, which the JSON of a plan does not contain
@@ -52,10 +52,11 @@ _MODE_CLASSES: dict[str, str] = {
 )
 
 
-class PlanRelation(NamedTuple):
-    """What a LogicalRelation reads, with the name of its class, and a number that is the same only for the same object.
+class JvmRelation(NamedTuple):
+    """The relation that a LogicalRelation reads: the JVM object, the name of its class, and its identity hash.
 
-    Two objects may have the same number in rare cases, so equal numbers do not prove that it is the same object.
+    identity_hash: the result of ``System.identityHashCode``. Two objects rarely have the same one, but it can happen, so
+    ``Jvm.is_same`` has to decide if the hashes are equal.
     """
 
     jvm_object: Any
@@ -67,8 +68,8 @@ class _PlanIndex:
     """The nodes and expressions of one plan, without its subqueries' plans, as indexed sequences in the JVM.
 
     nodes: the plan nodes in pre-order. expressions: for each plan node, the sequence of its expressions, each followed by
-    all expressions below it. counts: the length of each of these sequences. ``CatalystNode.path`` refers to them. All but
-    the nodes are read when they are needed.
+    all expressions below it. counts: the length of each of these sequences. ``CatalystNode.path`` refers to them.
+    Everything except ``nodes`` is read on first use, because each takes a JVM call.
     """
 
     def __init__(self, jvm: Jvm, plan: Any) -> None:
@@ -92,19 +93,19 @@ class _PlanIndex:
         return self._jvm.map_strings(self.nodes, self._jvm.getter(*_CLASS_NAME))
 
     @cached_property
-    def relations(self) -> dict[int, PlanRelation]:
-        """What the LogicalRelations read, by the position of the node. Takes few calls, whatever their number."""
+    def relations(self) -> dict[int, JvmRelation]:
+        """The relations of the LogicalRelations, by the position of the node. Takes four calls, and one per relation."""
         jvm, seq = self._jvm, self._jvm.scala.seq
         relations = jvm.steps(
             "relations of nodes",
-            (seq, "filter", "scala.Function1", jvm.is_instance(LOGICAL_RELATION)),
-            jvm.map_step("map", jvm.getter(LOGICAL_RELATION, "relation")),
+            (seq, "filter", "scala.Function1", jvm.is_instance(_LOGICAL_RELATION)),
+            jvm.map_step("map", jvm.getter(_LOGICAL_RELATION, "relation")),
         ).apply(self.nodes)
         names = jvm.map_strings(relations, jvm.getter(*_CLASS_NAME))
         hashes = jvm.map_strings(relations, jvm.static_function(*_IDENTITY_HASH))
-        positions = [i for i, name in enumerate(self.classes) if name == LOGICAL_RELATION]
+        positions = [i for i, name in enumerate(self.classes) if name == _LOGICAL_RELATION]
         return {
-            position: PlanRelation(relations.apply(i), name, int(identity))
+            position: JvmRelation(relations.apply(i), name, int(identity))
             for i, (position, name, identity) in enumerate(zip(positions, names, hashes, strict=True))
         }
 
@@ -332,8 +333,8 @@ class Facts:
         return jvm_object
 
     @_declines_on_error
-    def relation(self, node: CatalystNode) -> PlanRelation:
-        """Return what a LogicalRelation reads."""
+    def relation(self, node: CatalystNode) -> JvmRelation:
+        """Return the relation that a LogicalRelation reads. The first call reads those of the whole plan."""
         prefix = self._prefix(node)
         return self._index(prefix).relations[(node.path or ())[len(prefix)]]
 

@@ -117,7 +117,7 @@ class CatalystNode:
         return tuple(tree for value in self.fields.values() for tree in _trees_in(value) if tree.path)
 
     def walk_all(self) -> Iterator[CatalystNode]:
-        """Yield all plan nodes and expressions of a plan, including those of subqueries."""
+        """Yield all plan nodes and expressions, including those of subqueries: a node, its expressions, its children."""
         stack = [self]
         while stack:
             node = stack.pop()

@@ -36,8 +36,8 @@ def listed_files(
         (f"{_SOURCES}HadoopFsRelation", "location"),
         (f"{_SOURCES}FileIndex", "listFiles", seq, jvm.empty(), seq, jvm.empty()),
     )
-    if not len(relation.partition_schema):  # one call instead of two
-        files = _without_partition_values(_facts_of_files(source, _facts(jvm), jvm, *directories))
+    if not len(relation.partition_schema):  # one call lists the files and reads their facts
+        files = _parsed_files(_facts_of_files(source, _path_size_time(jvm), jvm, *directories))
     else:
         listed = jvm.steps("directories", *directories).apply(source)
         files = files_of(listed, source, relation, jvm)
@@ -66,7 +66,7 @@ def _files_of_log(directories: Any, source: Any, relation: FileRelation, jvm: Jv
 def files_of(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
     """The files of a ``Seq[PartitionDirectory]``. source: the HadoopFsRelation that they belong to."""
     schema = relation.partition_schema
-    files = _without_partition_values(_facts_of_files(directories, _facts(jvm), jvm))
+    files = _parsed_files(_facts_of_files(directories, _path_size_time(jvm), jvm))
     if not len(schema):
         return files
     counts = jvm.map_strings(directories, jvm.getter(_DIRECTORY, "files", f"{jvm.scala.seq} length"))
@@ -78,12 +78,13 @@ def files_of(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) ->
     )
 
 
-def _without_partition_values(facts: list[str]) -> tuple[ListedFile, ...]:
+def _parsed_files(facts: list[str]) -> tuple[ListedFile, ...]:
+    """Parse the printed results of ``_path_size_time``, for example ``(file:/t/a.parquet,1024,1700000000000)``."""
     parts = (text[1:-1].rsplit(",", 2) for text in facts)
     return tuple(ListedFile(uri, int(size), int(time), ()) for uri, size, time in parts)
 
 
-def _facts(jvm: Jvm) -> Any:
+def _path_size_time(jvm: Jvm) -> Any:
     """The Scala function that returns the path, size and modification time of a file's status."""
     return jvm.tuple_getter(_FILE, *_FACTS)
 
@@ -93,10 +94,10 @@ def _facts_of_files(owner: Any, fact: Any, jvm: Jvm, *listing: tuple[Any, ...]) 
 
     listing: the steps from ``owner`` to a ``Seq[PartitionDirectory]``; none if it is that sequence itself.
     """
-    number = fact._get_object_id()
-    of_directory = jvm.steps(f"files {number}", (_DIRECTORY, "files"), jvm.map_step("map", fact))
-    key = f"{'listed' if listing else 'given'} files {number}"
-    return jvm.strings_after(key, owner, *listing, jvm.map_step("flatMap", of_directory))
+    key = f"files {fact._get_object_id()}"
+    of_directory = jvm.steps(key, (_DIRECTORY, "files"), jvm.map_step("map", fact))
+    methods = ".".join(method for _, method, *_ in listing)
+    return jvm.strings_of_steps(f"{methods} {key}", owner, *listing, jvm.map_step("flatMap", of_directory))
 
 
 def _partition_values(rows: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> list[tuple[pa.Scalar, ...]]:

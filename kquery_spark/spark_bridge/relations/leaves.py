@@ -21,7 +21,7 @@ from kquery_spark.spark_bridge.hadoop.paths import HadoopPaths
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.plan.internal_values import internal_element
 from kquery_spark.spark_bridge.plan.literal_values import array_of_strings, array_of_values
-from kquery_spark.spark_bridge.plan.plan_facts import Facts, PlanRelation
+from kquery_spark.spark_bridge.plan.plan_facts import Facts, JvmRelation
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.relations import delta
 from kquery_spark.spark_bridge.relations.cached_rows import COMPUTED_CACHE, cached_scan
@@ -130,8 +130,8 @@ class RelationReader:
         self._paths = HadoopPaths(hadoop_configuration, jvm, workers_have_hdfs_client)
         self._jvm = jvm
         self._time_zone = time_zone
-        # The sources of rows that were described, as JVM objects, by their identity hashes. Equal relations (with equal
-        # roots) may have been listed at different times, so equality does not suffice.
+        # Described leaves by identity hash: pairs of the JVM object that provides the rows and its description. Two equal
+        # relations (with equal roots) may have been listed at different times, so only the same object counts.
         self._known: defaultdict[int, list[tuple[Any, Relation]]] = defaultdict(list)
         # Variants of relations that were read: with a subset of their files, and with metadata columns of their files.
         self._with_files: dict[tuple[int, Hashable], FileRelation] = {}
@@ -212,7 +212,7 @@ class RelationReader:
             return OtherRelation(CACHE, error.reason)
         return CachedFiles(replace(described, files=in_reading_order(files, described)), scan.columns)
 
-    def _logical(self, relation: PlanRelation) -> Callable[[Any], Relation]:
+    def _logical(self, relation: JvmRelation) -> Callable[[Any], Relation]:
         return lambda source: _logical_relation(
             source, relation.class_name, self._jvm, self._time_zone, self._snapshots
         )
@@ -220,7 +220,7 @@ class RelationReader:
     def _describe_once(
         self, source: Any, describe: Callable[[Any], Relation], identity_hash: int | None = None
     ) -> Relation:
-        """Describe a source of rows, unless the same object was described before. identity_hash: of the source, if known."""
+        """Describe a JVM object that provides rows, or return its earlier description. identity_hash: its hash, if known."""
         if identity_hash is None:
             identity_hash = self._jvm.call("java.lang.System", "identityHashCode", source)
         same_hash = self._known[identity_hash]
@@ -240,7 +240,7 @@ def _has_files(kind: str) -> bool:
 def _logical_relation(
     source: Any, kind: str, jvm: Jvm, time_zone: str, snapshots: DeltaSnapshots
 ) -> Relation:
-    """Describe what a LogicalRelation reads. kind: its class name."""
+    """Describe the relation that a LogicalRelation reads. kind: the name of the relation's class."""
     if not _has_files(kind):
         name = kind.rsplit(".", 1)[-1]
         return OtherRelation(name, f"{name} is not supported")
