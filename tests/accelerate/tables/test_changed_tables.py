@@ -393,6 +393,10 @@ def test_actions_after_a_change_see_what_sparks_see(spark, table, numbers, parti
         ),
     ],
 )
-def test_tables_of_delta_are_expected_by_its_extension(given, expected):
-    link = SimpleNamespace(conf=SimpleNamespace(getConfString=given.get))
-    assert catalog_snapshot._has_delta(link) is expected
+def test_tables_of_delta_are_expected_by_its_extension(monkeypatch, given, expected):
+    def session_values(conf, jvm, names, unset):
+        return [given.get(name, unset) for name in names]
+
+    monkeypatch.setattr(catalog_snapshot, "session_values", session_values)
+    bridge = SimpleNamespace(conf=None, jvm=None)
+    assert catalog_snapshot._has_delta(bridge) is expected
