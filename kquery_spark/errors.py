@@ -26,14 +26,6 @@ class BatchTooLarge(Unsupported):
     """A result for one batch exceeds Arrow's 32-bit offsets: 2 GiB of strings or 2^31 elements. Fewer rows may fit."""
 
 
-class PartTooLarge(BatchTooLarge):
-    """An array for one batch would have ``nbytes`` bytes, so ``run_in_parts`` has to compute it for fewer rows."""
-
-    def __init__(self, nbytes: int) -> None:
-        super().__init__(f"an array of {nbytes} bytes for one batch is not supported")
-        self.nbytes = nbytes
-
-
 class PlanError(KQueryError):
     """The plan is invalid: an unknown or ambiguous column, wrong argument types, or the wrong number of arguments."""
 

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import BatchTooLarge, PartTooLarge
+from kquery_spark.errors import BatchTooLarge
 from kquery_spark.run_control import call_under, current_control
 from kquery_spark.types import names as t
-from kquery_spark.types.part_control import PartControl
+from kquery_spark.types.part_control import PartControl, PartTooLarge
 from kquery_spark.types.sizes import MAX_STRING_BYTES, has_offsets, is_too_large
 from kquery_spark.types.vector import Flags, Int64s, Vector, decode, fill, from_arrow, to_spark, widen
 

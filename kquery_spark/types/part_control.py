@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing_extensions import override
 
-from kquery_spark.errors import PartTooLarge
+from kquery_spark.errors import BatchTooLarge
 from kquery_spark.run_control import RunControl
+
+
+class PartTooLarge(BatchTooLarge):
+    """An array for one batch would have ``nbytes`` bytes, so ``run_in_parts`` has to compute it for fewer rows."""
+
+    def __init__(self, nbytes: int) -> None:
+        super().__init__(f"an array of {nbytes} bytes for one batch is not supported")
+        self.nbytes = nbytes
 
 
 class PartControl(RunControl):

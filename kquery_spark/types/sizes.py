@@ -15,8 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import BatchTooLarge, PartTooLarge
+from kquery_spark.errors import BatchTooLarge
 from kquery_spark.run_control import bounding_control
+from kquery_spark.types.part_control import PartTooLarge
 from kquery_spark.types.units import INT32_MAX
 
 Counts = npt.NDArray[np.int64]
