@@ -13,8 +13,9 @@ from itertools import count
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Expr
-from kquery_spark.logical import Input, LogicalPlan, Projection, Sort, walk_plan
+from kquery_spark.logical import Input, LogicalPlan, Projection, Scan, Sort, walk_plan
 from kquery_spark.logical.node_map import NodeMap
+from kquery_spark.logical.pruning import prune
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.physical.operators import ExchangeExec, Partitioning, PhysicalPlan
 from kquery_spark.planner.bucket_shares import find_buckets
@@ -26,6 +27,7 @@ from kquery_spark.planner.key_classes import key_classes
 from kquery_spark.planner.lowering.registry import lowering_of
 from kquery_spark.planner.lowering.rows import with_projection
 from kquery_spark.planner.lowering.sort import lower_result_sort
+from kquery_spark.sources.base import MIN_WORK_BYTES
 
 # In multiples of small_bytes: fewer bytes are shuffled to a single task, because a second one costs more than it saves.
 _SINGLE_TASK_SMALL_BYTES = 0.5
@@ -40,7 +42,9 @@ def plan_query(plan: LogicalPlan, config: EngineConfig, shared_sort: bool = Fals
     shared_sort: a sorted result may be spread over several tasks, so the consumer has to preserve the order of the tasks.
     """
     estimator = Estimator()
-    scanned = estimator.estimate(plan).scanned
+    scans = (node for node in walk_plan(plan) if isinstance(node, Scan))
+    splits = sum(len(prune(scan.source, scan.filters)) for scan in scans)
+    scanned = max(estimator.estimate(plan).scanned, splits * MIN_WORK_BYTES)
     # Small queries run in one task, unless they call Python functions (which can take any time per row) or read an Input
     # (whose rows Spark has already spread over tasks).
     spread = any(node.calls_python or isinstance(node, Input) for node in walk_plan(plan))

@@ -75,7 +75,7 @@ class Stage:
 class StageGraph:
     """Stages in topological order: each comes after the stages that it reads, and the last one returns the result.
 
-    result_input_bytes: the expected bytes that the last stage reads, from files and from other stages.
+    result_input_bytes: the expected bytes that the last stage reads from files (``Split.work_bytes``) and from other stages.
     """
 
     stages: tuple[Stage, ...]
@@ -143,8 +143,8 @@ def build_stages(plan: PhysicalPlan, config: EngineConfig, in_order: bool = Fals
 
     finish(plan, None)
     last = stages[-1]
-    read = sum(s.nbytes for scan in _scans(last.plan) for s in scan.splits or ())
-    read += sum(s.nbytes for task in last.tasks for _, splits in task.scans for s in splits)
+    read = sum(s.work_bytes for scan in _scans(last.plan) for s in scan.splits or ())
+    read += sum(s.work_bytes for task in last.tasks for _, splits in task.scans for s in splits)
     return StageGraph(tuple(stages), read + sum(output_bytes.get(i, 0.0) for i in last.inputs))
 
 
@@ -195,7 +195,7 @@ def _task_count(scans: list[ScanExec], config: EngineConfig) -> int:
     if any(scan.whole for scan in scans):
         return 1
     splits = [s for scan in scans for s in scan.splits or ()]
-    waves = math.ceil(sum(s.nbytes for s in splits) / (config.split_bytes * config.parallelism))
+    waves = math.ceil(sum(s.work_bytes for s in splits) / (config.split_bytes * config.parallelism))
     return max(1, min(len(splits), config.parallelism * waves))
 
 
@@ -215,7 +215,7 @@ def _shares_by_range(scans: list[ScanExec], ranged: dict[int, tuple[tuple[Split,
     """Return the planner's shares. The splits of scans without shares (other inputs of a union) are balanced."""
     count = len(next(iter(ranged.values())))
     shares = [{scan_id: list(parts[i]) for scan_id, parts in ranged.items()} for i in range(count)]
-    heap = [(sum(s.nbytes for part in share.values() for s in part), i) for i, share in enumerate(shares)]
+    heap = [(sum(s.work_bytes for part in share.values() for s in part), i) for i, share in enumerate(shares)]
     heapq.heapify(heap)
     for scan in scans:
         if scan.scan_id not in ranged:
@@ -242,10 +242,10 @@ def _balance(splits: list[Split], heap: list[tuple[int, int]]) -> list[tuple[Spl
     heap: pairs (bytes, task) of all tasks, which is updated.
     """
     placed = []
-    for index in sorted(range(len(splits)), key=lambda i: -splits[i].nbytes):
+    for index in sorted(range(len(splits)), key=lambda i: -splits[i].work_bytes):
         load, target = heapq.heappop(heap)
         placed.append((index, target))
-        heapq.heappush(heap, (load + splits[index].nbytes, target))
+        heapq.heappush(heap, (load + splits[index].work_bytes, target))
     return [(splits[index], target) for index, target in sorted(placed)]
 
 
@@ -255,11 +255,12 @@ def _assign_in_order(splits: list[Split], count: int) -> list[tuple[Split, int]]
     A split belongs to the task in whose part of all bytes its middle lies: for 4 tasks and 400 bytes, a split of the bytes
     80 to 140 has its middle at 110, which is in the part of task 1 (100 to 200).
     """
-    total = max(sum(s.nbytes for s in splits), 1)
+    total = max(sum(s.work_bytes for s in splits), 1)
     placed, bytes_before = [], 0
     for split in splits:
-        placed.append((split, min(count - 1, (2 * bytes_before + split.nbytes) * count // (2 * total))))
-        bytes_before += split.nbytes
+        nbytes = split.work_bytes
+        placed.append((split, min(count - 1, (2 * bytes_before + nbytes) * count // (2 * total))))
+        bytes_before += nbytes
     return placed
 
 

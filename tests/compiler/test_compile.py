@@ -71,3 +71,18 @@ def test_files_that_are_sure_to_fail_are_met_before_anything_runs(tmp_path: Path
     with pytest.raises(SourceError, match=r"b\.parquet"):
         compile_query(scan, SPLIT)
     compile_query(scan, SPLIT, check=False)
+
+
+def test_hundreds_of_tiny_files_are_divided_among_tasks(tmp_path: Path) -> None:
+    for i in range(300):
+        pq.write_table(pa.table({"k": [i], "v": [1]}), tmp_path / f"{i:03}.parquet")
+    context = kq.ExecutionContext()
+    context.register_parquet("t", tmp_path)
+    config = EngineConfig(parallelism=2)
+
+    def tasks(sql: str) -> int:
+        return len(compile_query(context.sql(sql).plan, config).graph.stages[0].tasks)
+
+    assert tasks("SELECT k % 7 AS g, sum(v) AS s FROM t GROUP BY k % 7") == 2
+    # statistics exclude all but one file
+    assert tasks("SELECT k % 7 AS g, sum(v) AS s FROM t WHERE k = 17 GROUP BY k % 7") == 1
