@@ -308,7 +308,7 @@ def test_encrypted_transfer(tmp_path):
 
 
 def test_more_files_than_the_driver_can_look_at_are_sparks(spark, cluster, directory, table, monkeypatch):
-    monkeypatch.setattr("kquery_spark.frontends.catalyst.plans.remote_files._ALWAYS_INSPECTED_FILES", 5)
+    monkeypatch.setattr("kquery_spark.frontends.catalyst.plans.many_files._ALWAYS_INSPECTED_FILES", 5)
     session, view = _mounted(spark, {"linkFallback": f"{cluster.root}/"})
     mounted = session.read.parquet(f"{view}/a b%20c/partitioned").groupBy("k").count()
     for frame in (spark.sql(GROUPED.format(t=table)), mounted):

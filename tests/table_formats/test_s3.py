@@ -98,7 +98,7 @@ def test_a_context_on_spark_reads_as_spark_does(spark, bucket):
 
 
 def test_more_files_than_the_driver_can_look_at_are_sparks(spark, table, monkeypatch):
-    monkeypatch.setattr("kquery_spark.frontends.catalyst.plans.remote_files._ALWAYS_INSPECTED_FILES", 3)
+    monkeypatch.setattr("kquery_spark.frontends.catalyst.plans.many_files._ALWAYS_INSPECTED_FILES", 3)
     explained = kq.explain(spark.sql(GROUPED.format(t=table)))
     assert any("the driver would take too long" in reason for _, reason in explained.reasons)
     few = spark.sql(f"SELECT s, count(*) FROM {table} WHERE k = 3 GROUP BY s")

@@ -20,8 +20,8 @@ from kquery_spark.frontends.catalyst.plans.hidden_columns import (
     with_metadata,
 )
 from kquery_spark.frontends.catalyst.plans.leaf_scopes import leaf_scope, read_relation
+from kquery_spark.frontends.catalyst.plans.many_files import check_many_files
 from kquery_spark.frontends.catalyst.plans.partition_pruning import prune_partitions
-from kquery_spark.frontends.catalyst.plans.remote_files import check_remote_files
 from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import Scan
 from kquery_spark.sources.base import DataFile, Source
@@ -157,7 +157,7 @@ def _source(
     try:
         path_of = context.relations.path
         sizes = [listed.size for listed in relation.files]
-        check_remote_files(
+        check_many_files(
             sizes,
             lambda: _file(relation, relation.files[0], path_of),
             file_format,

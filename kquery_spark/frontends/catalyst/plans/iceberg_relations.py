@@ -7,7 +7,7 @@ import pyarrow as pa
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.leaf_scopes import columns_read, leaf_scope, read_relation
-from kquery_spark.frontends.catalyst.plans.remote_files import check_remote_files
+from kquery_spark.frontends.catalyst.plans.many_files import check_many_files
 from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import Scan
 from kquery_spark.sources.base import Source
@@ -45,7 +45,7 @@ def _iceberg_source(node: CatalystNode, scan: IcebergScan, context: Context) -> 
     try:
         path_of = context.relations.path
         sizes = [file.size for file in scan.files]
-        check_remote_files(
+        check_many_files(
             sizes, lambda: data_file(scan.files[0], path_of), FILE_FORMAT, context.relations.parallelism
         )
         source = iceberg_source(schema, fields, scan.files, path_of, scan.name_mapping)

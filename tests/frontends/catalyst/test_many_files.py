@@ -1,4 +1,4 @@
-"""How many files of other filesystems a plan may have."""
+"""How many files a plan may have, especially of other filesystems."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.frontends.catalyst.plans.remote_files import check_remote_files
+from kquery_spark.frontends.catalyst.plans.many_files import check_many_files
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.csv.format import CSV
 from kquery_spark.sources.file_format import Format
@@ -18,17 +18,25 @@ SMALL_FOOTERS = replace(PARQUET, footer_bytes=lambda _: 20_000)
 
 
 def check(files: list[DataFile], file_format: Format, parallelism: int) -> None:
-    check_remote_files([file.size for file in files], lambda: files[0], file_format, parallelism)
+    check_many_files([file.size for file in files], lambda: files[0], file_format, parallelism)
 
 
 def files(count: int, size: int, root: str = "hdfs://cluster") -> list[DataFile]:
     return [DataFile(f"{root}/t/{i}.parquet", size, 0) for i in range(count)]
 
 
-def test_few_files_and_local_ones_are_always_looked_at() -> None:
+def test_few_files_are_always_inspected() -> None:
     check(files(500, 10), PARQUET, 1000)
-    check(files(5000, 10, "/data"), PARQUET, 1000)
     check([], PARQUET, 2)
+
+
+def test_local_files_are_inspected_if_their_footers_fit_into_the_cache() -> None:
+    check(files(13_000, 10, "/data"), SMALL_FOOTERS, 1000)
+    with pytest.raises(
+        Unsupported, match=r"reading 14,000 files .* take about 267 MB of the driver's memory"
+    ):
+        check(files(14_000, 10, "/data"), SMALL_FOOTERS, 1000)
+    check(files(100_000, 10, "/data"), CSV, 2)  # has no footers
 
 
 def test_many_files_have_to_be_larger_the_more_tasks_there_are() -> None:

@@ -1,4 +1,4 @@
-"""Limits the number of files of object stores and of HDFS that the driver inspects while it plans."""
+"""Limits the number of files that the driver inspects while it plans, especially of object stores and of HDFS."""
 
 from __future__ import annotations
 
@@ -20,21 +20,27 @@ _SHARE = 0.1
 _MEGABYTE = 1 << 20
 
 
-def check_remote_files(
+def check_many_files(
     sizes: Sequence[int], first: Callable[[], DataFile], file_format: Format, parallelism: int
 ) -> None:
-    """Raise Unsupported if the driver would take too long to inspect all remote files while it plans.
+    """Raise Unsupported if the driver would take too long to inspect all files while it plans.
+
+    Planning reads the footers several times. If they did not fit into the cache, it would open each file each time.
 
     sizes: the sizes of all files in bytes. first: returns the first file. parallelism: the number of tasks that run at once.
-    With more tasks, Spark reads the files faster, so they must be larger for the inspection to pay.
+    With more tasks, Spark reads remote files faster, so they must be larger for the inspection to pay.
     """
-    if len(sizes) <= _ALWAYS_INSPECTED_FILES or local_path((file := first()).path) is not None:
+    if len(sizes) <= _ALWAYS_INSPECTED_FILES:
         return
-    enough = _READ_BYTES_PER_SECOND * parallelism / (_SHARE * _FOOTERS_PER_SECOND)
-    if file_format.footer_bytes is None or sum(sizes) < enough * len(sizes):
-        raise MANY_REMOTE_FILES.declined(
-            count=len(sizes), limit=_ALWAYS_INSPECTED_FILES, megabytes=round(enough / _MEGABYTE)
-        )
+    file = first()
+    if local_path(file.path) is None:
+        enough = _READ_BYTES_PER_SECOND * parallelism / (_SHARE * _FOOTERS_PER_SECOND)
+        if file_format.footer_bytes is None or sum(sizes) < enough * len(sizes):
+            raise MANY_REMOTE_FILES.declined(
+                count=len(sizes), limit=_ALWAYS_INSPECTED_FILES, megabytes=round(enough / _MEGABYTE)
+            )
+    if file_format.footer_bytes is None:
+        return
     nbytes = len(sizes) * file_format.footer_bytes(file)
     if nbytes > MAX_BYTES:
         raise LARGE_FOOTERS.declined(count=len(sizes), megabytes=nbytes // _MEGABYTE)
