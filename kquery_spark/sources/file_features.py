@@ -22,7 +22,7 @@ MANY_REMOTE_FILES = Feature(
     "than {limit} remote files of less than about {megabytes:,} MB",
 )
 LARGE_FOOTERS = Feature(
-    "files whose footers take more than 256 MB in memory (about 15,000 Parquet files of three columns)",
+    "files whose footers take more than 256 MB in memory, about 15,000 files of three columns",
     reason="reading {count:,} files is not supported: their footers would take about {megabytes:,} MB of the "
     "driver's memory",
 )
