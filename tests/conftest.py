@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -37,11 +37,6 @@ exhaustive = pytest.mark.exhaustive
 SPARK_VERSION = tuple(map(int, pyspark.__version__.split(".")[:2]))
 #: Spark answers some expressions otherwise then; the engine gives the answers of 4.3.
 SPARK_BEFORE_4_3 = SPARK_VERSION < (4, 3)
-
-
-def sampled(values: Iterable[str], count: int) -> list[Any]:
-    """Parameters of a test: ``make check`` runs the first ``count`` of them, and ``make test-all`` all."""
-    return [pytest.param(value, marks=() if i < count else exhaustive) for i, value in enumerate(values)]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

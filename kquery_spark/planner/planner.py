@@ -42,17 +42,23 @@ def plan_query(plan: LogicalPlan, config: EngineConfig, shared_sort: bool = Fals
     shared_sort: a sorted result may be spread over several tasks, so the consumer has to preserve the order of the tasks.
     """
     estimator = Estimator()
-    scans = (node for node in walk_plan(plan) if isinstance(node, Scan))
-    splits = sum(len(prune(scan.source, scan.filters)) for scan in scans)
-    scanned = max(estimator.estimate(plan).scanned, splits * MIN_WORK_BYTES)
     # Small queries run in one task, unless they call Python functions (which can take any time per row) or read an Input
     # (whose rows Spark has already spread over tasks).
     spread = any(node.calls_python or isinstance(node, Input) for node in walk_plan(plan))
-    one_task = scanned <= config.small_bytes and not spread
+    one_task = not spread and _scans_little(plan, estimator, config)
     # File shares apply to the whole query: all co-located joins use the same ranges or buckets.
     shares = None if one_task else _shares(plan, config)
     planner = Planner(config, estimator, one_task, shares, count())
     return (planner.lower_result(plan) if shared_sort else planner.lower(plan)).plan
+
+
+def _scans_little(plan: LogicalPlan, estimator: Estimator, config: EngineConfig) -> bool:
+    """True if the scans read few bytes, in few splits: many tiny files take long to open."""
+    if estimator.estimate(plan).scanned > config.small_bytes:
+        return False
+    scans = (node for node in walk_plan(plan) if isinstance(node, Scan))
+    splits = sum(len(prune(scan.source, scan.filters)) for scan in scans)
+    return splits * MIN_WORK_BYTES <= config.small_bytes
 
 
 def _shares(plan: LogicalPlan, config: EngineConfig) -> FileShares | None:

@@ -32,7 +32,7 @@ from kquery_spark.sources.files import (
     missing_error,
 )
 from kquery_spark.sources.object_stores.connections import error_text, store_of
-from kquery_spark.sources.prefetch.byte_ranges import ByteRange, read_arrays
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange, read_array
 from kquery_spark.sources.prefetch.read_counts import count_read
 from kquery_spark.sources.request_limit import within_limit
 
@@ -152,7 +152,8 @@ class InputFile:
         """
         every = [part for parts in ranges for part in parts]
         if self._descriptor is None or not hasattr(os, "preadv") or any(min(part) < 0 for part in every):
-            return read_arrays(self, ranges)  # ``read_at`` raises an error for negative positions
+            # ``read_at`` raises an error for negative positions
+            return [read_array([self] * len(parts), parts) for parts in ranges]
         total = sum(part.size for part in every)
         self._check_size(total, max(part.end for part in every))
         data = np.empty(total, np.uint8)

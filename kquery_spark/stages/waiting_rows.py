@@ -122,12 +122,9 @@ class WaitingRows:
 
 def _dictionaries(batch: Batch) -> dict[int, int]:
     """Return the bytes of each dictionary of a batch by its address, so that a shared dictionary is counted once."""
-    dictionaries = [
-        c.dictionary for c in batch.columns if pa.types.is_dictionary(c.type) and len(c.dictionary)
-    ]
-    return {
-        d.buffers()[1].address: d.nbytes for d in dictionaries
-    }  # the offsets or values, which all of them have
+    dictionaries = (c.dictionary for c in batch.columns if pa.types.is_dictionary(c.type))
+    # The second buffer has the offsets or the values, so a dictionary with values always has it.
+    return {d.buffers()[1].address: d.nbytes for d in dictionaries if len(d)}
 
 
 def _bytes_without_dictionaries(batch: Batch) -> int:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from typing_extensions import override
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import WindowCall
 from kquery_spark.functions.aggregate_registry import aggregate_function
@@ -257,11 +258,15 @@ class _RangeByRange(WindowResult):
     @property
     @override
     def largest_row_bytes(self) -> int:
-        return int(self.row_bytes().max(initial=0))
+        return int(self._frame_bytes.max(initial=0))
 
     @override
     def row_bytes(self) -> Int64s:
-        """Return the bytes of all rows of each frame. The result of a frame can be smaller, for example a set."""
+        return self._frame_bytes
+
+    @cached_property
+    def _frame_bytes(self) -> Int64s:
+        """The bytes of all rows of each frame. The result of a frame can be smaller, for example a set."""
         total = np.zeros(len(self._low), np.int64)
         for arg in self._args:
             if arg.is_scalar:

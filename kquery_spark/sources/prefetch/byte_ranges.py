@@ -28,13 +28,13 @@ class ByteReader(Protocol):
         ...
 
 
-def read_arrays(reader: ByteReader, ranges: Sequence[Sequence[ByteRange]]) -> list[npt.NDArray[np.uint8]]:
-    """Return an array for each sequence of ranges, with their bytes one range after the other."""
-    arrays = []
-    for parts in ranges:
-        data = [np.frombuffer(reader.read_at(part.size, part.start), np.uint8) for part in parts]
-        arrays.append(data[0] if len(data) == 1 else np.concatenate(data))
-    return arrays
+def read_array(readers: Iterable[ByteReader], parts: Sequence[ByteRange]) -> npt.NDArray[np.uint8]:
+    """Read each range with its reader, and return the bytes one range after the other. Those of one range are not copied."""
+    data = [
+        np.frombuffer(reader.read_at(part.size, part.start), np.uint8)
+        for reader, part in zip(readers, parts, strict=True)
+    ]
+    return data[0] if len(data) == 1 else np.concatenate(data)
 
 
 class ReaderAsFile:

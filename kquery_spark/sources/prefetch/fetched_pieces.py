@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.input_file import shared_input
-from kquery_spark.sources.prefetch.byte_ranges import ByteRange
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange, read_array
 from kquery_spark.sources.prefetch.fetched_ranges import FetchedRanges
 from kquery_spark.sources.prefetch.fetching import Release
 
@@ -62,7 +62,7 @@ class FetchedPieces:
         """
         parts_by_piece = zip(*ranges, strict=True)
         fetched = [self.fetched(piece, parts) for piece, parts in zip(pieces, parts_by_piece, strict=True)]
-        return [_array(fetched, parts) for parts in ranges]
+        return [read_array(fetched, parts) for parts in ranges]
 
     def _new(self) -> FetchedRanges:
         return FetchedRanges(shared_input(self._file))
@@ -72,15 +72,6 @@ class FetchedPieces:
             fetched, holders = self._held.pop(piece)
             if holders > 1:
                 self._held[piece] = fetched, holders - 1
-
-
-def _array(readers: Sequence[FetchedRanges], parts: Sequence[ByteRange]) -> npt.NDArray[np.uint8]:
-    """Read one range with each reader, and concatenate their bytes; the bytes of a single range are not copied."""
-    arrays = [
-        np.frombuffer(reader.read_at(part.size, part.start), np.uint8)
-        for reader, part in zip(readers, parts, strict=True)
-    ]
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _prefetched_parts(parts: Sequence[ByteRange]) -> list[ByteRange]:

@@ -205,11 +205,21 @@ class Jvm(JvmFunctions):
 
     def class_name(self, owner: Any) -> str:
         """The name of an object's class."""
-        name: str = self.getter("java.lang.Object", "getClass", "java.lang.Class getName").apply(owner)
+        name: str = self.class_name_getter.apply(owner)
         return name
+
+    def class_names(self, sequence: Any) -> list[str]:
+        """The names of the classes of a Scala sequence's elements."""
+        return self.map_strings(sequence, self.class_name_getter)
+
+    @property
+    def class_name_getter(self) -> Any:
+        """``x => x.getClass().getName()`` as a Scala function."""
+        return self.getter("java.lang.Object", "getClass", "java.lang.Class getName")
 
     def map_constants(self, strings: tuple[str, ...], function: Any) -> list[str]:
         """The results of a Scala function for constant strings, which are sent to the JVM only once."""
+        # a list, because the step ``map`` is a method of immutable sequences
         sequence = self.cached(("strings", strings), lambda: self.mutable_sequence(*strings).toList())
         return self.map_strings(sequence, function)
 

@@ -37,7 +37,6 @@ _ENUM = "scala.Enumeration$Value toString"
 _DATA_TYPE = "org.apache.spark.sql.types.DataType"
 _LOGICAL_RELATION = "org.apache.spark.sql.execution.datasources.LogicalRelation"
 """The class of a leaf that reads a relation of DataSource V1, such as files."""
-_CLASS_NAME = "java.lang.Object", "getClass", "java.lang.Class getName"
 _IDENTITY_HASH = "java.lang.System", "identityHashCode", "java.lang.Object"
 _DEFAULT = "CURRENT_DEFAULT"  # a key in the metadata of a column, which the JSON of a plan does not contain
 
@@ -90,7 +89,7 @@ class _PlanIndex:
     @cached_property
     def classes(self) -> list[str]:
         """The class names of the plan nodes."""
-        return self._jvm.map_strings(self.nodes, self._jvm.getter(*_CLASS_NAME))
+        return self._jvm.class_names(self.nodes)
 
     @cached_property
     def relations(self) -> dict[int, JvmRelation]:
@@ -101,7 +100,7 @@ class _PlanIndex:
             (seq, "filter", "scala.Function1", jvm.is_instance(_LOGICAL_RELATION)),
             jvm.map_step("map", jvm.getter(_LOGICAL_RELATION, "relation")),
         ).apply(self.nodes)
-        names = jvm.map_strings(relations, jvm.getter(*_CLASS_NAME))
+        names = jvm.class_names(relations)
         hashes = jvm.map_strings(relations, jvm.static_function(*_IDENTITY_HASH))
         positions = [i for i, name in enumerate(self.classes) if name == _LOGICAL_RELATION]
         return {

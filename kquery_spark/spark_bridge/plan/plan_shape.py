@@ -23,8 +23,7 @@ def node_names(jvm: Jvm, plan: Any) -> list[str]:
 
 def class_names(jvm: Jvm, plan: Any) -> list[str]:
     """The name of each node's class, parents first, without the nodes of subqueries."""
-    name = jvm.getter("java.lang.Object", "getClass", "java.lang.Class getName")
-    names = jvm.steps("classes of nodes", (TREE, "map", "scala.Function1", name))
+    names = jvm.steps("classes of nodes", (TREE, "map", "scala.Function1", jvm.class_name_getter))
     return jvm.strings(names.apply(plan))
 
 

@@ -22,7 +22,6 @@ MAX_FILES = 100
 _FILTER_ID_KEY = "FILE_ROW_INDEX_FILTER_ID_ENCODED"
 _MANY_FILES = "many files"
 _DATASOURCES = "org.apache.spark.sql.execution.datasources."
-_CLASS_NAME = "java.lang.Class getName"
 
 Listing = Callable[[Any], tuple[ListedFile, ...]]
 
@@ -85,7 +84,7 @@ class DeltaSnapshots:
             (seq, "filter", "scala.Function1", jvm.is_instance(files)),
             jvm.map_step("map", jvm.getter(files, "location")),
         ).apply(leaves)
-        kinds = jvm.map_strings(locations, jvm.getter("java.lang.Object", "getClass", _CLASS_NAME))
+        kinds = jvm.class_names(locations)
         return [(kind, locations.apply(i)) for i, kind in enumerate(kinds) if kind.startswith(DELTA_PACKAGE)]
 
     def _snapshot(self, index: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from kquery_spark.spark_bridge.hadoop.paths import HadoopPaths
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.plan.internal_values import internal_element
 from kquery_spark.spark_bridge.plan.literal_values import array_of_strings, array_of_values
-from kquery_spark.spark_bridge.plan.plan_facts import Facts, JvmRelation
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.relations import delta
 from kquery_spark.spark_bridge.relations.cached_rows import COMPUTED_CACHE, cached_scan
@@ -178,8 +179,9 @@ class RelationReader:
             rows = self._facts.jvm_object(node).data()
             return LocalRows(rows.length(), rows, self._jvm)
         if node.cls == "LogicalRelation":
-            relation = self._facts.relation(node)
-            return self._describe_once(relation.jvm_object, self._logical(relation), relation.identity_hash)
+            source, class_name, identity_hash = self._facts.relation(node)
+            describe = partial(self._logical, class_name=class_name)
+            return self._describe_once(source, describe, identity_hash)
         if node.cls == CACHE:
             return self._describe_once(self._facts.jvm_object(node).cacheBuilder(), self._cached)
         if node.cls == V2_SCAN:
@@ -212,10 +214,8 @@ class RelationReader:
             return OtherRelation(CACHE, error.reason)
         return CachedFiles(replace(described, files=in_reading_order(files, described)), scan.columns)
 
-    def _logical(self, relation: JvmRelation) -> Callable[[Any], Relation]:
-        return lambda source: _logical_relation(
-            source, relation.class_name, self._jvm, self._time_zone, self._snapshots
-        )
+    def _logical(self, source: Any, class_name: str) -> Relation:
+        return _logical_relation(source, class_name, self._jvm, self._time_zone, self._snapshots)
 
     def _describe_once(
         self, source: Any, describe: Callable[[Any], Relation], identity_hash: int | None = None
@@ -238,11 +238,11 @@ def _has_files(kind: str) -> bool:
 
 
 def _logical_relation(
-    source: Any, kind: str, jvm: Jvm, time_zone: str, snapshots: DeltaSnapshots
+    source: Any, class_name: str, jvm: Jvm, time_zone: str, snapshots: DeltaSnapshots
 ) -> Relation:
-    """Describe the relation that a LogicalRelation reads. kind: the name of the relation's class."""
-    if not _has_files(kind):
-        name = kind.rsplit(".", 1)[-1]
+    """Describe the relation that a LogicalRelation reads, given its class name."""
+    if not _has_files(class_name):
+        name = class_name.rsplit(".", 1)[-1]
         return OtherRelation(name, f"{name} is not supported")
     described = _describe_cached(source, jvm, time_zone)
     if isinstance(described, OtherRelation):

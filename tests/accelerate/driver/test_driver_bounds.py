@@ -17,7 +17,7 @@ from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.spark import driver, executor
 from tests.accelerate.driver.test_driver import IN_DRIVER, STAGES, jobs
-from tests.conftest import sampled, settings
+from tests.conftest import settings
 from tests.support.memory import MEGABYTES, peak_memory
 
 ROWS = 6_000
@@ -89,7 +89,7 @@ def in_driver(spark: Any, query: str) -> Any:
 
 
 @pytest.mark.usefixtures("misjudged")
-@pytest.mark.parametrize("name", sampled(ROWS_OUT, 2))
+@pytest.mark.parametrize("name", ROWS_OUT)
 def test_the_first_of_many_rows(spark: Any, name: str):
     frame = spark.sql(ROWS_OUT[name])
     with settings(spark, IN_DRIVER):
@@ -103,7 +103,7 @@ def test_the_first_of_many_rows(spark: Any, name: str):
 
 
 @pytest.mark.usefixtures("misjudged")
-@pytest.mark.parametrize("name", sampled(FEW_ROWS, 2))
+@pytest.mark.parametrize("name", FEW_ROWS)
 def test_many_rows_on_the_way(spark: Any, name: str):
     frame = spark.sql(FEW_ROWS[name])
     with settings(spark, IN_DRIVER):

@@ -28,7 +28,7 @@ from kquery_spark.runtime.spark import driver
 from kquery_spark.spark_bridge.session import cancellation
 from kquery_spark.spark_bridge.session.failures import error_class
 from tests.accelerate.driver.test_driver import IN_DRIVER, STAGES, WORKERS
-from tests.conftest import exhaustive, sampled, settings
+from tests.conftest import exhaustive, settings
 
 QUERY = "SELECT k, count(*) AS c, sum(v) AS s FROM slow GROUP BY k ORDER BY k"
 ENDLESS = (
@@ -209,7 +209,7 @@ def plain_error(spark: Any, prepare: Callable[[Any], Any], cancel: Callable[[Any
     return running.error
 
 
-@pytest.mark.parametrize("name", sampled(CANCELS, 1))
+@pytest.mark.parametrize("name", CANCELS)
 def test_a_join_that_does_not_end_is_cancelled_as_in_spark(spark: Any, endless: Any, name: str):
     prepare, _, cancel = CANCELS[name]
     before = arrow_bytes()

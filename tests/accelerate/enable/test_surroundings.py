@@ -10,7 +10,6 @@ from pyspark.sql.functions import pandas_udf, udf
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from tests.conftest import sampled
 
 CORE = """SELECT n_regionkey, n_name, sum(c_acctbal) AS total, count(*) AS n
           FROM customer JOIN nation ON c_nationkey = n_nationkey GROUP BY n_regionkey, n_name"""
@@ -241,7 +240,7 @@ WRAPS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sampled(WRAPS, 7))
+@pytest.mark.parametrize("name", WRAPS)
 def test_unsupported_parts_around_a_supported_query(spark, tables, same, name):
     frame = WRAPS[name](spark)
     report = same(frame)

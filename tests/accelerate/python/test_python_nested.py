@@ -28,7 +28,7 @@ from tests.accelerate.python.python_functions import (
     with_arrow_udf,
     with_tables,
 )
-from tests.conftest import SPARK_VERSION, sampled, settings
+from tests.conftest import SPARK_VERSION, exhaustive, settings
 
 SCHEMA = ", ".join(f"{name} {dtype}" for name, dtype in NESTED.items())
 STRUCT = "struct<a:int,b:string>"
@@ -251,8 +251,8 @@ UNSURE: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("case", sampled(UNSURE, 9))
-@pytest.mark.parametrize("kind", [plain, *sampled([arrow], 0)])
+@pytest.mark.parametrize("case", UNSURE)
+@pytest.mark.parametrize("kind", [plain, pytest.param(arrow, marks=exhaustive)])
 def test_values_of_which_only_spark_knows(nested: DataFrame, case: str, kind: Any) -> None:
     returns, value = UNSURE[case]
     give = kind(lambda x: value if x % 3 else None, returns)
@@ -274,7 +274,7 @@ ARRAYS: dict[str, tuple[pa.Array, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", sampled(ARRAYS, 6))
+@pytest.mark.parametrize("case", ARRAYS)
 def test_arrow_results_of_other_types_than_announced(nested: DataFrame, case: str) -> None:
     array, returns = ARRAYS[case]
     given = pa.RecordBatch.from_arrays([array], ["v"])

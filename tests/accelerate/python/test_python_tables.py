@@ -17,7 +17,7 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import FallbackWarning
 from tests.accelerate.python.python_functions import NESTED, TYPES, check, check_answers, shown
-from tests.conftest import SPARK_VERSION, sampled, settings
+from tests.conftest import SPARK_VERSION, settings
 
 with_partitions = pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="partitions of tables are of 4.0")
 with_batches = pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="arrow_udtf is of 4.1")
@@ -61,7 +61,7 @@ class Number:
         yield self.count, str(row["id"])
 
 
-@pytest.fixture(params=sampled(KINDS, 2))
+@pytest.fixture(params=KINDS)
 def register(request: pytest.FixtureRequest, spark: SparkSession) -> Callable[..., None]:
     """Registers a class as the table function ``f``."""
 
@@ -224,7 +224,7 @@ GIVEN: dict[str, tuple[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("case", sampled(GIVEN, 6))
+@pytest.mark.parametrize("case", GIVEN)
 def test_what_a_function_gives(
     register: Callable[..., None], spark: SparkSession, few: str, case: str
 ) -> None:

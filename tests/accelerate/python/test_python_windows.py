@@ -25,7 +25,6 @@ from tests.accelerate.python.python_functions import (
     with_arrow_udf,
     with_names,
 )
-from tests.conftest import sampled
 
 
 @pandas_udf(StringType())
@@ -64,7 +63,7 @@ def test_whole_partitions_of_each_type(rows: DataFrame) -> None:
     check(few.select("id", *(mean(column).over(by("p")).alias(column) for column in ("id", "double", "int"))))
 
 
-@pytest.mark.parametrize("frame", sampled(FRAMES, 7))
+@pytest.mark.parametrize("frame", FRAMES)
 def test_frames(rows: DataFrame, frame: str) -> None:
     few = rows.where("id < 80").select("id", "p", "byte", "int", "double")
     check(

@@ -16,7 +16,7 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.errors import Unsupported
 from kquery_spark.types import names as t
-from tests.conftest import SPARK_VERSION, exhaustive, sampled, settings
+from tests.conftest import SPARK_VERSION, exhaustive, settings
 
 FOOTER_KEY = "org.apache.spark.sql.parquet.row.metadata"
 INSTANT, WALL_CLOCK = "TIMESTAMP'2024-01-31 12:34:56.789'", "TIMESTAMP_NTZ'2024-01-31 12:34:56.789'"
@@ -131,7 +131,7 @@ def test_padded_strings_are_declined(spark: Any, tmp_path: Path, dtype: str, val
 
 @pytest.mark.parametrize("rewritten", [True, False], ids=["rewritten", "as written"])
 @pytest.mark.parametrize("legacy", [pytest.param(True, marks=exhaustive), False], ids=["legacy", "standard"])
-@pytest.mark.parametrize("times", sampled(["INT96", "TIMESTAMP_MICROS", "TIMESTAMP_MILLIS"], 2))
+@pytest.mark.parametrize("times", ["INT96", "TIMESTAMP_MICROS", "TIMESTAMP_MILLIS"])
 def test_all_supported_types_are_read_as_declared(
     spark: Any, tmp_path: Path, times: str, legacy: bool, rewritten: bool
 ) -> None:

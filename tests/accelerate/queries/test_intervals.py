@@ -7,7 +7,7 @@ import pytest
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from tests.accelerate.checks import MANY_TASKS, check
-from tests.conftest import sampled, settings
+from tests.conftest import settings
 
 ROWS = """SELECT id, CAST(id % 3 AS INT) AS k, make_ym_interval(0, CAST(IF(id % 7 = 3, NULL, id * 5 - 40) AS INT)) AS ym,
  CAST(make_ym_interval(CAST(id % 5 - 2 AS INT), 0) AS INTERVAL YEAR) AS y, INTERVAL '3' MONTH * CAST(id % 4 AS INT) AS q,
@@ -96,7 +96,7 @@ TOO_LONG = (
 )
 
 
-@pytest.mark.parametrize("ansi", sampled(("false", "true"), 1))
+@pytest.mark.parametrize("ansi", ("false", "true"))
 @pytest.mark.filterwarnings("ignore::kquery_spark.FallbackWarning")
 def test_too_long_intervals_are_errors_in_every_mode(spark, views, ansi):
     rows = "(SELECT *, 1 AS k FROM extremes UNION ALL SELECT *, 1 FROM extremes)"

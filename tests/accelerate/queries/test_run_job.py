@@ -8,7 +8,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tests.conftest import SPARK_VERSION, sampled, worker_environment
+from tests.conftest import SPARK_VERSION, worker_environment
 
 JOB = """
 import sys
@@ -126,7 +126,7 @@ for name in ("python.worker.reuse", "sql.execution.arrow.maxBytesPerBatch", "pyt
 """
 
 
-@pytest.mark.parametrize("place", sampled(["SPARK_CONF_DIR", "SPARK_HOME"], 1))
+@pytest.mark.parametrize("place", ["SPARK_CONF_DIR", "SPARK_HOME"])
 def test_spark_defaults_override_the_recommended_settings(tmp_path, place):
     """Only recommended settings that spark-defaults.conf does not set are added."""
     (tmp_path / "job.py").write_text(SETTINGS)

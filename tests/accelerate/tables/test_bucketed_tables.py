@@ -10,7 +10,7 @@ import pytest
 
 import kquery_spark as kq
 from tests.accelerate.checks import check
-from tests.conftest import exhaustive, sampled, settings
+from tests.conftest import exhaustive, settings
 
 #: Several tasks for little data, and joins that are not broadcast.
 TASKS = {
@@ -133,7 +133,7 @@ def test_rows_that_were_appended_are_in_further_files_of_their_buckets(spark: An
     check(spark.sql("SELECT k, s, count(*) FROM two WHERE k = 3 GROUP BY k, s"), coverage=1.0)
 
 
-@pytest.mark.parametrize("key", sampled(KEYS, 5))
+@pytest.mark.parametrize("key", KEYS)
 def test_only_the_buckets_of_the_values_are_read(spark: Any, tables: None, key: str) -> None:
     """A hash other than Spark's would miss rows."""
     rows = spark.range(200).selectExpr(f"if(id % 23 = 0, NULL, {KEYS[key]}) AS k", "id")
@@ -161,7 +161,7 @@ def test_only_the_buckets_of_the_values_are_read(spark: Any, tables: None, key: 
         spark.sql("DROP TABLE IF EXISTS keyed")
 
 
-@pytest.mark.parametrize("key", sampled(KEYS, 4))
+@pytest.mark.parametrize("key", KEYS)
 def test_rows_of_another_table_are_sent_to_the_buckets(
     spark: Any, tables: None, key: str, tmp_path: Path
 ) -> None:

@@ -4,7 +4,6 @@ import os
 import threading
 import time
 import warnings
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -376,27 +375,3 @@ def test_actions_after_a_change_see_what_sparks_see(spark, table, numbers, parti
         spark.sql(f"INSERT INTO {name} VALUES (1000, {key})")
         for action in actions:
             assert actions[action](accelerated) == actions[action](plain), (key, action)
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({}, False),
-        ({"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}, True),
-        # Unity Catalog's stands in for that of Delta
-        (
-            {
-                "spark.sql.catalog.spark_catalog": "io.unitycatalog.spark.UCSingleCatalog",
-                "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-            },
-            True,
-        ),
-    ],
-)
-def test_tables_of_delta_are_expected_by_its_extension(monkeypatch, given, expected):
-    def session_values(conf, jvm, names, unset):
-        return [given.get(name, unset) for name in names]
-
-    monkeypatch.setattr(catalog_snapshot, "session_values", session_values)
-    bridge = SimpleNamespace(conf=None, jvm=None)
-    assert catalog_snapshot._has_delta(bridge) is expected
