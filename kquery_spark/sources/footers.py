@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -19,9 +19,13 @@ PARQUET_FOOTERS: LruCache[DataFile, Sized] = LruCache(MAX_BYTES)
 """Parsed footers of Parquet files that this process has read."""
 
 
-def map_files(read: Callable[[DataFile], T], files: Sequence[DataFile]) -> list[T]:
-    """Call ``read`` for each file and return the results; files on other filesystems are read concurrently."""
+def map_files(read: Callable[[DataFile], T], files: Sequence[DataFile]) -> Iterator[T]:
+    """Call ``read`` for each file and yield the results; files on other filesystems are read concurrently.
+
+    The results of local files are created one at a time: those of 100,000 files could take gigabytes.
+    """
     if len(files) < 2 or all(local_path(file.path) is not None for file in files):
-        return [read(file) for file in files]
+        yield from map(read, files)
+        return
     with ThreadPoolExecutor(_MAX_CONCURRENT_READS) as pool:
-        return list(pool.map(read, files))
+        yield from pool.map(read, files)

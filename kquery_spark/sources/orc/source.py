@@ -67,7 +67,7 @@ class OrcSource(Source):
     def _contents(self) -> list[OrcContent]:
         """The metadata of each file; Spark accepts empty files, which have no stripes."""
         no_stripes = OrcContent(pa.schema([]))
-        return map_files(lambda file: orc_content(file) if file.size else no_stripes, self.files)
+        return list(map_files(lambda file: orc_content(file) if file.size else no_stripes, self.files))
 
     @override
     def check_files(self, columns: Sequence[str]) -> None:

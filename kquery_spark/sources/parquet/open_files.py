@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from kquery_spark.errors import SourceError
@@ -37,8 +37,8 @@ def open_file(file: DataFile, *, check: bool = True) -> OpenFile:
     return opened
 
 
-def open_files(files: Sequence[DataFile]) -> list[OpenFile]:
-    """Open several files concurrently."""
+def open_files(files: Sequence[DataFile]) -> Iterator[OpenFile]:
+    """Open several files, remote ones concurrently."""
     return map_files(open_file, files)
 
 
