@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks import scale
+from tests.conftest import ROOT
 
 SMALL_CASES = (
     replace(scale.CASES[0], write=scale.small_files(12)),
@@ -40,3 +42,12 @@ def test_a_query_that_falls_back_to_spark_has_no_tasks(spark: Any, tmp_path: Pat
     result = scale.measure(spark, case, tmp_path, 1)
     assert result.tasks == result.plan_bytes == 0
     assert not list(tmp_path.iterdir())
+
+
+def test_the_page_has_the_recorded_results() -> None:
+    recorded = json.loads((ROOT / "benchmarks" / "results" / "scale.json").read_text())
+    results = [scale.CaseResult(**case) for case in recorded["cases"]]
+    lines = (ROOT / "docs" / "scale.md").read_text().splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+    assert rows[0] == f"| {' | '.join(scale.HEADINGS)} |"
+    assert rows[2:] == [f"| {' | '.join(scale.cells(result))} |" for result in results]
