@@ -1,8 +1,8 @@
 """RunControl: the limits of a query run, and the request to stop it.
 
 Operators and kernels find the control of their run in a context variable. They report the rows and bytes that they produce,
-and call ``reserve`` before an allocation whose size depends on values. Workers have no control of
-the run, so a check is one lookup there. But ``run_in_parts`` calls functions under a ``PartControl`` everywhere.
+and call ``reserve`` before an allocation whose size depends on values. Workers have no RunControl, so a check is only one
+lookup there. But the functions that ``run_in_parts`` calls have a ``PartControl`` in every process.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def current_control() -> RunControl | None:
 
 
 def call_under(control: RunControl, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Call a function under a control."""
+    """Call a function while ``control`` is the current control, and restore the previous control afterward."""
     token = _CURRENT.set(control)
     try:
         return function(*args, **kwargs)

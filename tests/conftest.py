@@ -45,8 +45,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    mark_cases_beyond_sample(items)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.option.keyword:  # -k may ask for cases beyond the sample
+        mark_cases_beyond_sample(items)
 
 
 def worker_environment() -> dict[str, str]:

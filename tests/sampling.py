@@ -1,7 +1,7 @@
-"""Selects the cases of parametrized tests that ``make check`` runs: a sample where a case takes seconds, otherwise all.
+"""Selects the cases of slow parametrized tests that ``make check`` and ``make test`` run; of other tests, they run all.
 
-``make test-all`` runs every case. The sample has the cases with the smallest hashes of their ids, so it hardly changes if
-cases are added or removed.
+``make test-all`` runs every case. The sample consists of the cases whose ids have the smallest hashes, so it hardly changes
+if cases are added or removed.
 """
 
 from __future__ import annotations
@@ -27,22 +27,28 @@ MAX_CASES = {
     "physical/test_join_memory.py": 8,
     "physical/test_min_max_filter.py": 4,
 }
-_OMITTED_MARKS = ("exhaustive", "faults", "tables", "wheel", "image")  # as in pyproject.toml
+OMITTED_MARKS = ("exhaustive", "faults", "tables", "wheel", "image")  # as in pyproject.toml
 _DIRECTORY = Path(__file__).parent
 
 
 def mark_cases_beyond_sample(items: Iterable[pytest.Item]) -> None:
-    """Mark the cases beyond the sample as exhaustive. Cases that ``make check`` omits anyway do not count."""
+    """Mark the cases beyond the sample as exhaustive. Cases that ``make check`` omits do not use up the sample."""
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         name, _, case = item.nodeid.partition("[")
-        if case and not any(item.get_closest_marker(mark) for mark in _OMITTED_MARKS):
+        if case and not _is_omitted(item):
             cases[name].append(item)
     for cases_of_test in cases.values():
         limit = _max_cases(cases_of_test[0].path)
         if limit is not None and len(cases_of_test) > limit:
             for item in sorted(cases_of_test, key=lambda item: zlib.crc32(item.nodeid.encode()))[limit:]:
                 item.add_marker("exhaustive")
+
+
+def _is_omitted(item: pytest.Item) -> bool:
+    """Return whether ``make check`` deselects or skips a case."""
+    is_skipped = any(mark.args and mark.args[0] is True for mark in item.iter_markers("skipif"))
+    return is_skipped or any(item.get_closest_marker(mark) for mark in OMITTED_MARKS)
 
 
 def _max_cases(path: Path) -> int | None:

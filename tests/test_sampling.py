@@ -1,7 +1,10 @@
-"""The sample of slow parametrized tests: which cases of a test ``make check`` runs."""
+"""Tests which cases of slow parametrized tests ``make check`` runs."""
 
 from __future__ import annotations
 
+import re
+import shlex
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,10 +12,11 @@ import pytest
 
 from tests import sampling
 from tests.conftest import ROOT
+from tests.sampling import OMITTED_MARKS
 
 
 class _Item:
-    """A collected case of a test, as far as ``mark_cases_beyond_sample`` looks at it."""
+    """A stand-in for ``pytest.Item`` with the members that ``mark_cases_beyond_sample`` uses."""
 
     def __init__(self, path: str, case: str, *marks: str) -> None:
         self.path = ROOT / "tests" / path
@@ -21,6 +25,9 @@ class _Item:
 
     def get_closest_marker(self, name: str) -> Any:
         return SimpleNamespace() if name in self.marks else None
+
+    def iter_markers(self, name: str) -> Iterator[Any]:
+        return iter([SimpleNamespace(args=(True,))] if name in self.marks else [])
 
     def add_marker(self, name: str) -> None:
         self.marks.add(name)
@@ -32,7 +39,7 @@ def _sampled(monkeypatch: pytest.MonkeyPatch, items: list[_Item]) -> set[str]:
     return {item.nodeid for item in items if not item.marks}
 
 
-def test_a_test_of_a_slow_directory_has_at_most_so_many_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_cases_of_a_slow_directory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     items = [_Item("slow/test_a.py", str(i)) for i in range(7)]
     chosen = _sampled(monkeypatch, items)
     assert len(chosen) == 2
@@ -46,9 +53,16 @@ def test_longer_paths_and_other_directories_have_limits_of_their_own(monkeypatch
     assert len(_sampled(monkeypatch, items)) == 14
 
 
-@pytest.mark.parametrize("mark", ["exhaustive", "faults", "tables"])
-def test_cases_that_do_not_run_anyway_do_not_count(monkeypatch: pytest.MonkeyPatch, mark: str) -> None:
+@pytest.mark.parametrize("mark", ["exhaustive", "faults", "tables", "skipif"])
+def test_cases_that_marks_deselect_do_not_use_up_the_sample(
+    monkeypatch: pytest.MonkeyPatch, mark: str
+) -> None:
     items = [_Item("slow/test_a.py", str(i), mark) for i in range(20)] + [
         _Item("slow/test_a.py", case) for case in "ab"
     ]
     assert _sampled(monkeypatch, items) == {items[-2].nodeid, items[-1].nodeid}
+
+
+def test_the_omitted_marks_are_those_of_make_check(pytestconfig: pytest.Config) -> None:
+    (expression,) = re.findall(r"-m '([^']*)'", " ".join(map(shlex.quote, pytestconfig.getini("addopts"))))
+    assert expression == " and ".join(f"not {mark}" for mark in OMITTED_MARKS)

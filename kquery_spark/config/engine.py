@@ -43,7 +43,8 @@ class EngineConfig:
         "A join whose build side is estimated to be smaller than this is a broadcast join, without a shuffle.",
     )
     small_bytes: int = setting(
-        8 * 1024 * 1024, "A query whose scans read fewer bytes than this runs as one task."
+        8 * 1024 * 1024,
+        "A query whose scans read fewer bytes than this runs as one task. Opening a file counts as 64 KiB.",
     )
     split_bytes: int = setting(
         256 * 1024 * 1024, "Bytes of a scan that one task reads.", allowed=(1, LARGEST_INTEGER)

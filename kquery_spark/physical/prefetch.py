@@ -41,8 +41,8 @@ def prefetched_reads(
 
     prefetch_request: returns the columns and rows that will probably be read from a split, or None if statistics exclude
     all of its rows. Background threads call it, because it may have to read a footer.
-    next_read: decides how many splits to read together. Its argument are the next splits, all of one file, which are being
-    fetched. It returns a read of the first one, or of the first several of them.
+    next_read: decides how many splits to read together. Its argument is the list of the next splits of one file whose
+    fetches have started. It returns a read of the first one, or of the first several of them.
     """
     ahead = _FetchQueue(source, splits, prefetch_request)
     try:
@@ -120,8 +120,8 @@ class _FetchQueue:
             return True
         max_ahead = _MAX_SPLITS_AHEAD
         if split.file == self._open_file:
-            # Few at first: the first rows must arrive soon, and a query with a LIMIT should read little more than it needs.
-            # Other files are not limited, because opening a file and reading its footer takes longest.
+            # Start few fetches at first: the first rows must arrive soon, and a query with a LIMIT should read little more
+            # than it needs. This does not limit other files, because opening a file and reading its footer takes longest.
             max_ahead = min(max_ahead, self._splits_taken + 1)
         else:
             opening = (fetch for begun, fetch in self._started_fetches if begun.file == split.file)

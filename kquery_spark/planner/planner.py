@@ -27,7 +27,7 @@ from kquery_spark.planner.key_classes import key_classes
 from kquery_spark.planner.lowering.registry import lowering_of
 from kquery_spark.planner.lowering.rows import with_projection
 from kquery_spark.planner.lowering.sort import lower_result_sort
-from kquery_spark.sources.base import MIN_WORK_BYTES
+from kquery_spark.sources.base import OPENING_BYTES
 
 # In multiples of small_bytes: fewer bytes are shuffled to a single task, because a second one costs more than it saves.
 _SINGLE_TASK_SMALL_BYTES = 0.5
@@ -45,20 +45,20 @@ def plan_query(plan: LogicalPlan, config: EngineConfig, shared_sort: bool = Fals
     # Small queries run in one task, unless they call Python functions (which can take any time per row) or read an Input
     # (whose rows Spark has already spread over tasks).
     spread = any(node.calls_python or isinstance(node, Input) for node in walk_plan(plan))
-    one_task = not spread and _scans_little(plan, estimator, config)
+    one_task = not spread and _is_small_scan(plan, estimator, config)
     # File shares apply to the whole query: all co-located joins use the same ranges or buckets.
     shares = None if one_task else _shares(plan, config)
     planner = Planner(config, estimator, one_task, shares, count())
     return (planner.lower_result(plan) if shared_sort else planner.lower(plan)).plan
 
 
-def _scans_little(plan: LogicalPlan, estimator: Estimator, config: EngineConfig) -> bool:
-    """True if the scans read few bytes, in few splits: many tiny files take long to open."""
+def _is_small_scan(plan: LogicalPlan, estimator: Estimator, config: EngineConfig) -> bool:
+    """True if the scans read few bytes of few files."""
     if estimator.estimate(plan).scanned > config.small_bytes:
         return False
     scans = (node for node in walk_plan(plan) if isinstance(node, Scan))
-    splits = sum(len(prune(scan.source, scan.filters)) for scan in scans)
-    return splits * MIN_WORK_BYTES <= config.small_bytes
+    files = sum(len({split.file for split in prune(scan.source, scan.filters)}) for scan in scans)
+    return files * OPENING_BYTES <= config.small_bytes
 
 
 def _shares(plan: LogicalPlan, config: EngineConfig) -> FileShares | None:

@@ -19,6 +19,10 @@ from kquery_spark.types.vector import Int64s
 D = TypeVar("D")
 
 
+OPENING_BYTES = 64 << 10
+"""Opening a file takes as long as decoding this number of bytes."""
+
+
 @dataclass(frozen=True)
 class DataFile:
     """A file as the planner saw it. If its size or time has changed when it is read, the query fails.
@@ -35,10 +39,6 @@ class DataFile:
     stamp: int = 0
 
 
-MIN_WORK_BYTES = 64 << 10
-"""The ``work_bytes`` of a split of fewer bytes."""
-
-
 @dataclass(frozen=True)
 class Split:
     """A part of a source that one task reads as a unit.
@@ -53,11 +53,6 @@ class Split:
     rows: int
     nbytes: int
     bounds: tuple[str, int | None, int | None] | None = None
-
-    @property
-    def work_bytes(self) -> int:
-        """The bytes that count when splits are divided among tasks: opening a tiny file takes as long as decoding 64 KiB."""
-        return max(self.nbytes, MIN_WORK_BYTES)
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,10 @@ MANY_REMOTE_FILES = Feature(
     "than {limit} remote files of less than about {megabytes:,} MB",
 )
 LARGE_FOOTERS = Feature(
-    "files whose footers take more than 256 MB in memory, about 15,000 files of three columns",
+    "files whose footers take more than 256 MB in memory, for example 15,000 files of three columns, on an object store or "
+    "HDFS, or of less than 2 MB each for each task that runs at once",
     reason="reading {count:,} files is not supported: their footers would take about {megabytes:,} MB of the "
-    "driver's memory",
+    "driver's memory, which caches at most 256 MB of them",
 )
 BUCKETS = (
     Feature(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kquery_spark.config.engine import EngineConfig
@@ -28,7 +29,7 @@ from kquery_spark.physical.operators import (
     ScanExec,
 )
 from kquery_spark.physical.operators.base import walk_operators
-from kquery_spark.sources.base import Split
+from kquery_spark.sources.base import OPENING_BYTES, Split
 
 _Share = dict[int, list[Split]]
 """The splits of one task, by scan id."""
@@ -75,7 +76,7 @@ class Stage:
 class StageGraph:
     """Stages in topological order: each comes after the stages that it reads, and the last one returns the result.
 
-    result_input_bytes: the expected bytes that the last stage reads from files (``Split.work_bytes``) and from other stages.
+    result_input_bytes: the expected bytes that the last stage reads from files (``work_bytes``) and from other stages.
     """
 
     stages: tuple[Stage, ...]
@@ -143,8 +144,8 @@ def build_stages(plan: PhysicalPlan, config: EngineConfig, in_order: bool = Fals
 
     finish(plan, None)
     last = stages[-1]
-    read = sum(s.work_bytes for scan in _scans(last.plan) for s in scan.splits or ())
-    read += sum(s.work_bytes for task in last.tasks for _, splits in task.scans for s in splits)
+    read = sum(sum(work_bytes(scan.splits or ())) for scan in _scans(last.plan))
+    read += sum(sum(work_bytes(splits)) for task in last.tasks for _, splits in task.scans)
     return StageGraph(tuple(stages), read + sum(output_bytes.get(i, 0.0) for i in last.inputs))
 
 
@@ -187,6 +188,19 @@ def _assign_splits(
     return _with_tasks(plan, scans, _even_shares(scans, count, in_order))
 
 
+def work_bytes(splits: Sequence[Split]) -> list[int]:
+    """Return the bytes that count for each split of a source when splits are divided among tasks.
+
+    The first split of each file counts as OPENING_BYTES more.
+    """
+    opened: set[int] = set()
+    work = []
+    for split in splits:
+        work.append(split.nbytes + (0 if split.file in opened else OPENING_BYTES))
+        opened.add(split.file)
+    return work
+
+
 def _task_count(scans: list[ScanExec], config: EngineConfig) -> int:
     """Return the number of tasks: one per ``split_bytes``, rounded up to full waves of all cores, at most one per split.
 
@@ -194,9 +208,9 @@ def _task_count(scans: list[ScanExec], config: EngineConfig) -> int:
     """
     if any(scan.whole for scan in scans):
         return 1
-    splits = [s for scan in scans for s in scan.splits or ()]
-    waves = math.ceil(sum(s.work_bytes for s in splits) / (config.split_bytes * config.parallelism))
-    return max(1, min(len(splits), config.parallelism * waves))
+    work = [nbytes for scan in scans for nbytes in work_bytes(scan.splits or ())]
+    waves = math.ceil(sum(work) / (config.split_bytes * config.parallelism))
+    return max(1, min(len(work), config.parallelism * waves))
 
 
 def _even_shares(scans: list[ScanExec], count: int, in_order: bool) -> list[_Share]:
@@ -215,7 +229,7 @@ def _shares_by_range(scans: list[ScanExec], ranged: dict[int, tuple[tuple[Split,
     """Return the planner's shares. The splits of scans without shares (other inputs of a union) are balanced."""
     count = len(next(iter(ranged.values())))
     shares = [{scan_id: list(parts[i]) for scan_id, parts in ranged.items()} for i in range(count)]
-    heap = [(sum(s.work_bytes for part in share.values() for s in part), i) for i, share in enumerate(shares)]
+    heap = [(sum(sum(work_bytes(part)) for part in share.values()), i) for i, share in enumerate(shares)]
     heapq.heapify(heap)
     for scan in scans:
         if scan.scan_id not in ranged:
@@ -239,13 +253,13 @@ def _with_tasks(
 def _balance(splits: list[Split], heap: list[tuple[int, int]]) -> list[tuple[Split, int]]:
     """Assign each split, largest first, to the task with the fewest bytes so far. Return splits and tasks in file order.
 
-    heap: pairs (bytes, task) of all tasks, which is updated.
+    heap: pairs (sum of ``work_bytes``, task) of all tasks, which is updated.
     """
-    placed = []
-    for index in sorted(range(len(splits)), key=lambda i: -splits[i].work_bytes):
+    placed, work = [], work_bytes(splits)
+    for index in sorted(range(len(splits)), key=lambda i: -work[i]):
         load, target = heapq.heappop(heap)
         placed.append((index, target))
-        heapq.heappush(heap, (load + splits[index].work_bytes, target))
+        heapq.heappush(heap, (load + work[index], target))
     return [(splits[index], target) for index, target in sorted(placed)]
 
 
@@ -255,10 +269,10 @@ def _assign_in_order(splits: list[Split], count: int) -> list[tuple[Split, int]]
     A split belongs to the task in whose part of all bytes its middle lies: for 4 tasks and 400 bytes, a split of the bytes
     80 to 140 has its middle at 110, which is in the part of task 1 (100 to 200).
     """
-    total = max(sum(s.work_bytes for s in splits), 1)
+    work = work_bytes(splits)
+    total = max(sum(work), 1)
     placed, bytes_before = [], 0
-    for split in splits:
-        nbytes = split.work_bytes
+    for split, nbytes in zip(splits, work, strict=True):
         placed.append((split, min(count - 1, (2 * bytes_before + nbytes) * count // (2 * total))))
         bytes_before += nbytes
     return placed

@@ -21,7 +21,8 @@ from kquery_spark.types.batch import Batch, concat
 class _MemoryUnit:
     """A gathered batch, or the copies of one partition's pieces, as a unit that is freed together.
 
-    nbytes: without dictionaries. dictionaries: the bytes of each dictionary by its address; units may share dictionaries.
+    nbytes: the bytes without those of dictionaries. dictionaries: the bytes of each dictionary by its address, because units
+    may share dictionaries.
     pieces: the number of waiting pieces that keep the unit in memory.
     """
 
@@ -113,7 +114,7 @@ class WaitingRows:
                 self._forget(waiting)
 
     def _forget(self, pieces: Iterable[tuple[Batch, _MemoryUnit]]) -> None:
-        """Release the units that no other piece keeps in memory."""
+        """Subtract these pieces from their units, and release the units that no other piece keeps in memory."""
         for _, memory in pieces:
             memory.pieces -= 1
             if not memory.pieces:
@@ -123,8 +124,8 @@ class WaitingRows:
 def _dictionaries(batch: Batch) -> dict[int, int]:
     """Return the bytes of each dictionary of a batch by its address, so that a shared dictionary is counted once."""
     dictionaries = (c.dictionary for c in batch.columns if pa.types.is_dictionary(c.type))
-    # The second buffer has the offsets or the values, so a dictionary with values always has it.
-    return {d.buffers()[1].address: d.nbytes for d in dictionaries if len(d)}
+    addresses = ((d, [b.address for b in d.buffers() if b is not None]) for d in dictionaries)
+    return {of_buffers[0]: d.nbytes for d, of_buffers in addresses if of_buffers}
 
 
 def _bytes_without_dictionaries(batch: Batch) -> int:

@@ -1,4 +1,4 @@
-"""Limits the arrays that a function allocates for a batch, if the function can run on a part of the batch instead."""
+"""Limits the size of each array that a function builds for a batch, if the function can run on parts of the batch."""
 
 from __future__ import annotations
 

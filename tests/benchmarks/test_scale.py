@@ -39,7 +39,9 @@ def test_a_file_gets_a_limited_number_of_hard_links(tmp_path: Path, monkeypatch:
 
 def test_a_query_that_falls_back_to_spark_has_no_tasks(spark: Any, tmp_path: Path) -> None:
     case = scale.Case("fallback", scale.small_files(1), "SELECT percentile_approx(v, 0.5) AS p FROM t")
-    result = scale.measure(spark, case, tmp_path, 1)
+    with pytest.raises(ValueError, match=r"fallback: .*percentile"):
+        scale.measure(spark, case, tmp_path, 1)
+    result = scale.measure(spark, replace(case, falls_back=True), tmp_path, 1)
     assert result.tasks == result.plan_bytes == 0
     assert not list(tmp_path.iterdir())
 

@@ -1,4 +1,4 @@
-"""Which sessions may read Delta tables."""
+"""Tests which settings of a session make the engine look for Delta tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kquery_spark.spark_bridge.relations import catalog_snapshot
     [
         ({}, False),
         ({"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}, True),
-        # Unity Catalog's stands in for that of Delta
+        # Unity Catalog replaces Delta's catalog
         (
             {
                 "spark.sql.catalog.spark_catalog": "io.unitycatalog.spark.UCSingleCatalog",
@@ -26,7 +26,7 @@ from kquery_spark.spark_bridge.relations import catalog_snapshot
         ),
     ],
 )
-def test_tables_of_delta_are_expected_by_its_extension(
+def test_delta_is_recognized_by_its_catalog_or_its_extension(
     monkeypatch: pytest.MonkeyPatch, given: dict[str, str], expected: bool
 ) -> None:
     def session_values(conf: Any, jvm: Any, names: Sequence[str], unset: str) -> list[str]:

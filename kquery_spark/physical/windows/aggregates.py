@@ -229,7 +229,7 @@ def _by_merging(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int
 
 
 class _RangeByRange(WindowResult):
-    """The result of an aggregate whose states are lists. Frames are expanded to their rows, a slice of frames at a time."""
+    """The result of an aggregate whose states are lists. It expands some frames at a time to their rows."""
 
     def __init__(self, call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> None:
         self._call = call

@@ -136,6 +136,6 @@ def with_results(
         return
     sizes = np.sum([r.row_bytes() for r in unbuilt], axis=0)
     batches = (build(start, stop - start) for start, stop in pair_slices(sizes, max_bytes))
-    # The sizes are upper bounds, so these batches can be small.
+    # The sizes are upper bounds, so these batches can be much smaller than ``max_bytes``. Combine small ones.
     for batch in coalesced(batches, batch_rows, max_bytes // 2):
         yield from cut(batch, batch_rows)

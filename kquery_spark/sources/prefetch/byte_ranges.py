@@ -29,7 +29,7 @@ class ByteReader(Protocol):
 
 
 def read_array(readers: Iterable[ByteReader], parts: Sequence[ByteRange]) -> npt.NDArray[np.uint8]:
-    """Read each range with its reader, and return the bytes one range after the other. Those of one range are not copied."""
+    """Read each range with the reader at the same position, and concatenate the bytes. A single range is not copied."""
     data = [
         np.frombuffer(reader.read_at(part.size, part.start), np.uint8)
         for reader, part in zip(readers, parts, strict=True)

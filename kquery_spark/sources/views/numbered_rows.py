@@ -67,18 +67,16 @@ class NumberedRows(SourceView):
         return Batch(schema, tuple(arrays[column] for column in columns), batch.num_rows)
 
     def _row_positions(self, split: Split, rows: Int64s | None) -> Int64s:
-        """Return the positions in the file of some rows of a split, or of all."""
+        """Return the positions in the file of these rows of a split; ``None`` means all rows."""
         ranges = self._row_ranges(split.file)
         starts, counts = np.array([ranges[piece] for piece in split.pieces], np.int64).T
         ends = np.cumsum(counts)
         if rows is None:
             rows = np.arange(ends[-1])
-        shifts = starts - (
-            ends - counts
-        )  # by piece: the position in the file minus the position in the split
-        positions: Int64s = rows + (
-            shifts[0] if len(shifts) == 1 else shifts[np.searchsorted(ends, rows, side="right")]
-        )
+        # For each piece: the position of its first row in the file, minus its position in the split.
+        shifts = starts - (ends - counts)
+        shift = shifts[0] if len(shifts) == 1 else shifts[np.searchsorted(ends, rows, side="right")]
+        positions: Int64s = rows + shift
         return positions
 
     @override

@@ -219,8 +219,7 @@ class Jvm(JvmFunctions):
 
     def map_constants(self, strings: tuple[str, ...], function: Any) -> list[str]:
         """The results of a Scala function for constant strings, which are sent to the JVM only once."""
-        # a list, because the step ``map`` is a method of immutable sequences
-        sequence = self.cached(("strings", strings), lambda: self.mutable_sequence(*strings).toList())
+        sequence = self.cached(("strings", strings), lambda: self.mutable_sequence(*strings))
         return self.map_strings(sequence, function)
 
     def java_map(self, scala_map: Any) -> dict[str, str]:

@@ -54,8 +54,8 @@ _MODE_CLASSES: dict[str, str] = {
 class JvmRelation(NamedTuple):
     """The relation that a LogicalRelation reads: the JVM object, the name of its class, and its identity hash.
 
-    identity_hash: the result of ``System.identityHashCode``. Two objects rarely have the same one, but it can happen, so
-    ``Jvm.is_same`` has to decide if the hashes are equal.
+    identity_hash: the result of ``System.identityHashCode``. Two objects can have the same hash, although this is rare. So
+    if the hashes are equal, call ``Jvm.is_same``.
     """
 
     jvm_object: Any
@@ -93,7 +93,7 @@ class _PlanIndex:
 
     @cached_property
     def relations(self) -> dict[int, JvmRelation]:
-        """The relations of the LogicalRelations, by the position of the node. Takes four calls, and one per relation."""
+        """The relations of the LogicalRelations, by the position of the node. Takes four calls, plus one per relation."""
         jvm, seq = self._jvm, self._jvm.scala.seq
         relations = jvm.steps(
             "relations of nodes",

@@ -21,7 +21,7 @@ def node_names(jvm: Jvm, plan: Any) -> list[str]:
     return [name.split(" ", 1)[0] for name in jvm.strings(names.apply(plan))]
 
 
-def class_names(jvm: Jvm, plan: Any) -> list[str]:
+def node_class_names(jvm: Jvm, plan: Any) -> list[str]:
     """The name of each node's class, parents first, without the nodes of subqueries."""
     names = jvm.steps("classes of nodes", (TREE, "map", "scala.Function1", jvm.class_name_getter))
     return jvm.strings(names.apply(plan))

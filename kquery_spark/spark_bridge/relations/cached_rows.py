@@ -9,7 +9,7 @@ from typing import Any
 from kquery_spark.sources.features import Feature
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.plan.plan_facts import parsed_expressions
-from kquery_spark.spark_bridge.plan.plan_shape import class_names, has_subqueries
+from kquery_spark.spark_bridge.plan.plan_shape import has_subqueries, node_class_names
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 _EXECUTION = "org.apache.spark.sql.execution."
@@ -64,7 +64,7 @@ def cached_scan(builder: Any, jvm: Jvm) -> CachedScan:
     if not builder.isCachedColumnBuffersLoaded():
         raise UNFILLED_CACHE.declined()
     plan = builder.cachedPlan()
-    classes = class_names(jvm, plan)
+    classes = node_class_names(jvm, plan)
     if classes[-1] != _SCAN or not _PASSING.issuperset(classes[:-1]):
         raise COMPUTED_CACHE.declined()
     scan = plan.collectLeaves().apply(0)

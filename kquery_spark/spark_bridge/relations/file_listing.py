@@ -36,7 +36,7 @@ def listed_files(
         (f"{_SOURCES}HadoopFsRelation", "location"),
         (f"{_SOURCES}FileIndex", "listFiles", seq, jvm.empty(), seq, jvm.empty()),
     )
-    if not len(relation.partition_schema):  # one call lists the files and reads their facts
+    if not len(relation.partition_schema):  # one JVM function lists the files and prints their facts
         files = _parsed_files(_facts_of_files(source, _path_size_time(jvm), jvm, *directories))
     else:
         listed = jvm.steps("directories", *directories).apply(source)

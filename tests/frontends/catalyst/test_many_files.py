@@ -1,4 +1,4 @@
-"""How many files a plan may have, especially of other filesystems."""
+"""Tests how many files a query may read before it falls back to Spark."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ def test_few_files_are_always_inspected() -> None:
     check([], PARQUET, 2)
 
 
-def test_local_files_are_inspected_if_their_footers_fit_into_the_cache() -> None:
+def test_local_files_are_inspected_if_they_are_large_or_their_footers_fit_into_the_cache() -> None:
     check(files(13_000, 10, "/data"), SMALL_FOOTERS, 1000)
     with pytest.raises(
         Unsupported, match=r"reading 14,000 files .* take about 267 MB of the driver's memory"
     ):
         check(files(14_000, 10, "/data"), SMALL_FOOTERS, 1000)
+    check(files(14_000, 64 * MEGABYTE, "/data"), SMALL_FOOTERS, 32)  # inspecting large files pays
+    with pytest.raises(Unsupported, match="reading 14,000 files"):
+        check(files(14_000, 63 * MEGABYTE, "/data"), SMALL_FOOTERS, 32)
     check(files(100_000, 10, "/data"), CSV, 2)  # has no footers
 
 

@@ -1,4 +1,4 @@
-"""A file of small row groups, and the number of row groups of each read."""
+"""Fixtures: a file of small row groups, and a list of the number of row groups of each read."""
 
 from __future__ import annotations
 

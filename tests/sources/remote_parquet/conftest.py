@@ -1,4 +1,4 @@
-"""Parquet files on this machine and in a bucket."""
+"""Fixtures: the same Parquet file on this machine and in a bucket, and the requests for the latter."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.parquet.path_source import parquet_source
 from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
-from tests.sources.remote_parquet.fetches import (
-    GROUP_ROWS,
-    ROWS,
-)
+from tests.sources.remote_parquet.fetches import GROUP_ROWS, ROWS
 from tests.support.s3 import new_bucket, storage_options
 
 

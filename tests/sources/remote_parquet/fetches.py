@@ -1,4 +1,4 @@
-"""What a source of a remote Parquet file requests and holds."""
+"""Helpers that check which bytes of a remote Parquet file are requested, and which fetched bytes are held in memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def chunk_of(path: str, group: int, column: int) -> ByteRange:
 
 
 def are_requested(requests: list[ByteRange], *chunks: ByteRange) -> bool:
-    """Whether requests for all these chunks are made within 20 seconds."""
+    """Return whether all these chunks are requested within 20 seconds."""
     end = time.monotonic() + 20
     while time.monotonic() < end:
         if all(any(request.contains(chunk) for request in requests) for chunk in chunks):

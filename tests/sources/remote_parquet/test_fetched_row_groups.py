@@ -1,4 +1,4 @@
-"""Row groups of Parquet files on other filesystems are fetched before they are read, and are those of local files."""
+"""Row groups of remote Parquet files are prefetched, and have the same rows as those of local files."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_deleted_rows_are_looked_up_while_columns_are_fetched(far):
 
 
 def test_nothing_waits_for_a_thread_that_waits(far, monkeypatch):
-    """The threads that fetch are a few; those that begin a fetch must not wait for others of them."""
+    """The pool of fetching threads is small, so a fetch in this pool must not wait for another one in it."""
     forget_file(far.files[0])
     vector = DeletedPositions(2, np.array([3, GROUP_ROWS + 1], "<i8").tobytes())
     filters = (Call.of("gt", Column("id", t.LONG), Literal(5, t.LONG)),)
@@ -234,9 +234,6 @@ def test_nothing_waits_for_a_thread_that_waits(far, monkeypatch):
             monkeypatch.setattr(module, "fetching_threads", lambda: one)
         read = other.submit(lambda: sum(batch.num_rows for batch in scan.run(TaskContext())))
         assert read.result(60) == ROWS - 7
-
-
-SMALL_GROUP_ROWS, RARE = 10_000, 305_000
 
 
 def test_statistics_of_a_split_are_those_of_its_file_alone(tmp_path, monkeypatch):

@@ -1,4 +1,8 @@
-"""Limits the number of files that the driver inspects while it plans, especially of object stores and of HDFS."""
+"""Limits the number of files that the driver inspects while it plans.
+
+Two limits apply: the memory of the cached footers, for every Parquet file, and the time to fetch footers, for files of
+object stores and of HDFS.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,11 @@ from kquery_spark.sources.footers import MAX_BYTES
 
 # Up to this number, files are always inspected, which takes about a second.
 _ALWAYS_INSPECTED_FILES = 500
-# Footers that the driver fetches per second, 32 at a time, and the bytes that a core of Spark reads per second, at best.
+# Footers that the driver reads per second: 32 remote ones at a time, or a local one after the other, several times each.
 _FOOTERS_PER_SECOND = 500
-_READ_BYTES_PER_SECOND = 100 << 20
+_READ_BYTES_PER_SECOND_AND_CORE = 100 << 20  # of Spark, at best
 # The share of the time that Spark needs to read all files which planning may spend on inspecting them.
-_SHARE = 0.1
+_MAX_INSPECTION_SHARE = 0.1
 _MEGABYTE = 1 << 20
 
 
@@ -25,22 +29,27 @@ def check_many_files(
 ) -> None:
     """Raise Unsupported if the driver would take too long to inspect all files while it plans.
 
-    Planning reads the footers several times. If they did not fit into the cache, it would open each file each time.
+    Planning reads the footers several times. If they do not fit into the cache of ``MAX_BYTES``, it opens every file each
+    time. Remote files must be large, and their footers must fit into the cache; for local files, one of the two is enough.
+    The size of the footers is estimated from that of the first file.
 
     sizes: the sizes of all files in bytes. first: returns the first file. parallelism: the number of tasks that run at once.
-    With more tasks, Spark reads remote files faster, so they must be larger for the inspection to pay.
+    With more tasks, Spark reads the files faster, so they must be larger for the inspection to pay.
     """
     if len(sizes) <= _ALWAYS_INSPECTED_FILES:
         return
-    file = first()
-    if local_path(file.path) is None:
-        enough = _READ_BYTES_PER_SECOND * parallelism / (_SHARE * _FOOTERS_PER_SECOND)
-        if file_format.footer_bytes is None or sum(sizes) < enough * len(sizes):
-            raise MANY_REMOTE_FILES.declined(
-                count=len(sizes), limit=_ALWAYS_INSPECTED_FILES, megabytes=round(enough / _MEGABYTE)
-            )
-    if file_format.footer_bytes is None:
+    first_file = first()
+    is_remote = local_path(first_file.path) is None
+    large_bytes = (
+        _READ_BYTES_PER_SECOND_AND_CORE * parallelism / (_MAX_INSPECTION_SHARE * _FOOTERS_PER_SECOND)
+    )
+    are_small = sum(sizes) < large_bytes * len(sizes)
+    if is_remote and (file_format.footer_bytes is None or are_small):
+        raise MANY_REMOTE_FILES.declined(
+            count=len(sizes), limit=_ALWAYS_INSPECTED_FILES, megabytes=round(large_bytes / _MEGABYTE)
+        )
+    if file_format.footer_bytes is None or not (is_remote or are_small):
         return
-    nbytes = len(sizes) * file_format.footer_bytes(file)
+    nbytes = len(sizes) * file_format.footer_bytes(first_file)
     if nbytes > MAX_BYTES:
         raise LARGE_FOOTERS.declined(count=len(sizes), megabytes=nbytes // _MEGABYTE)
