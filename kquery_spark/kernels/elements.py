@@ -83,9 +83,15 @@ def elements(array: pa.Array, child: pa.Array | None = None) -> Elements:
     begins, ends = bounds(array)
     sizes = ends - begins
     nulls = np.asarray(array.is_null().to_numpy(zero_copy_only=False), np.bool_)
-    starts = np.cumsum(sizes) - sizes
-    positions = np.repeat(begins - starts, sizes) + np.arange(int(sizes.sum()))
-    values = (array.values if child is None else child).take(pa.array(positions))
+    child = array.values if child is None else child
+    count = int(sizes.sum())
+    reserve_rows(count, _PLACE_BYTES)
+    if not count or count == int(ends[-1] - begins[0]):
+        # No element is hidden, so the elements of all rows follow one another in the child.
+        values = child.slice(int(begins[0]) if count else 0, count)
+    else:
+        starts = np.cumsum(sizes) - sizes
+        values = child.take(pa.array(np.repeat(begins - starts, sizes) + np.arange(count)))
     return Elements(sizes, np.repeat(np.arange(len(array)), sizes), values, nulls)
 
 

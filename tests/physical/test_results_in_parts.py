@@ -43,6 +43,8 @@ LARGE = {
     "array_repeat": "SELECT sum(size(array_repeat(u, 800))) AS n FROM t",
     "sequence": "SELECT sum(size(sequence(1, 1500 + i % 2))) AS n FROM t",
     "transform": "SELECT sum(size(transform(m, x -> repeat(u, 60)))) AS n FROM t",
+    "nested transform": "SELECT sum(size(flatten(transform(m, x -> transform(sequence(1, 150), y -> x * y))))) AS n FROM t",
+    "transform and aggregate": "SELECT max(aggregate(transform(sequence(1, 2000), x -> x + i), 0L, (s, x) -> s + x)) AS n FROM t",
     "CASE": "SELECT sum(length(CASE WHEN i > 5 THEN repeat('x', 10000) ELSE u END)) AS n FROM t",
     "filter": "SELECT count(*) AS n FROM t WHERE length(repeat(u, 1000)) > 9000",
     "aggregate": "SELECT max(length(r)) AS n FROM (SELECT max(repeat(u, 1000)) AS r FROM t)",

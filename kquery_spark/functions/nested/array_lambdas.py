@@ -40,7 +40,9 @@ _MAX_SHORT_STEPS = 1000  # up to this number of steps, even few rows take little
 
 def _with_position(items: Elements, parameters: int) -> list[pa.Array]:
     """The lambda's arguments: the elements and, if it has two parameters, the position of each element in its array."""
-    return [items.values, pa.array(items.order.astype(np.int32))][:parameters]
+    if parameters == 1:
+        return [items.values]
+    return [items.values, pa.array(items.order.astype(np.int32))]
 
 
 def truth(value: Vector, length: int) -> tuple[Mask, Mask]:

@@ -14,7 +14,7 @@ from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.functions.nested.higher_order import LambdaCall
 from kquery_spark.run_control import check_run
 from kquery_spark.types.batch import Batch
-from kquery_spark.types.sizes import reserve_gather
+from kquery_spark.types.sizes import fixed_bytes, reserve_gather, reserve_rows
 from kquery_spark.types.vector import Int64s, Vector, from_arrow
 
 Body = Callable[[Batch], Vector]
@@ -32,9 +32,14 @@ def apply(
     """Return the value of the call in each row. body: evaluates the lambda's body over a batch of ``body_schema``."""
     schema = body_schema(expr)
     outer = [vector.physical(num_rows) for vector in captured]
+    # Bytes per element that exist together at least: its row, the parameters, and the result. An array of 128 MB may be
+    # built for a batch, but the several arrays of a lambda should together not be much larger than this.
+    types = [*(field.type for field in expr.parameter_fields), expr.body.dtype]
+    element_bytes = 8 + sum(map(fixed_bytes, types))
 
     def function(columns: Sequence[pa.Array], rows: Int64s) -> Vector:
         check_run()  # a kernel may call the lambda many times
+        reserve_rows(len(rows), element_bytes)
         own = [from_arrow(schema.field(i).type, column).data for i, column in enumerate(columns)]
         reserve_gather(outer, rows)
         places = pa.array(rows)
