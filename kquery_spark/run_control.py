@@ -18,6 +18,7 @@ R = TypeVar("R")
 
 _LARGEST_ALLOCATION_SHARE = 4  # one allocation may take a quarter of the limit
 _NEGLIGIBLE_BYTES = 1 << 20
+_SMALL_RUN_BYTES = 256 << 20  # a run that may not produce more than this many bytes needs small batches
 
 
 class RunStopped(BaseException):
@@ -155,6 +156,8 @@ def bounding_control() -> RunControl | None:
 
 
 def needs_small_batches() -> bool:
-    """True if this run limits bytes or shares its memory: operators should make small batches."""
+    """True if this run may produce few bytes or shares its memory: operators should make small batches."""
     control = _CURRENT.get()
-    return control is not None and (control.small_batches or control.max_bytes is not None)
+    return control is not None and (
+        control.small_batches or (control.max_bytes is not None and control.max_bytes <= _SMALL_RUN_BYTES)
+    )

@@ -16,6 +16,9 @@ DEFAULT_MAX_MEMORY_BYTES = 1 << 30  # the largest budget of a task if memory_byt
 DEFAULT_REQUEST_SECONDS = 60
 _INTEGER = re.compile(r"([0-9]{1,19})([kmg]?)b?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+_MAX_CORES_OF_THREADED_QUERIES = (
+    4  # with more, workers share the work better: threads wait for the interpreter lock
+)
 _MAX_TASKS = 100_000  # each costs the driver some kilobytes, and a Spark job with more hardly starts
 RULES = (
     *("subquery_to_join", "constant_folding", "associative_operators", "predicate_simplification"),
@@ -70,12 +73,12 @@ class EngineConfig:
     driver_bytes: int = setting(
         8 * 1024 * 1024,
         "If an action collects the result and the last stage is one task that reads fewer bytes than this, the stage runs "
-        "in the driver. 0: never.",
+        "in the driver. 0: never. Under a local master with up to four cores, the default is 64m.",
     )
     thread_bytes: int = setting(
         32 * 1024 * 1024,
         "If the last stage runs in the driver and the query's scans read fewer bytes than this, the whole query runs there, "
-        "in threads. 0: never.",
+        "in threads. 0: never. Under a local master with up to four cores, the default is 128m.",
     )
     request_seconds: int = setting(
         DEFAULT_REQUEST_SECONDS,
@@ -100,6 +103,13 @@ class EngineConfig:
     disabled_rules: tuple[str, ...] = setting(
         (), "Optimizer rules to switch off, separated by commas.", choices=RULES
     )
+
+    @classmethod
+    def for_local_master(cls, cores: int) -> EngineConfig:
+        """Return the defaults under a local master, whose tasks would run on the driver's cores anyway."""
+        if cores > _MAX_CORES_OF_THREADED_QUERIES:
+            return cls(parallelism=cores)
+        return cls(parallelism=cores, driver_bytes=64 << 20, thread_bytes=128 << 20)
 
     def setting_names(self) -> list[str]:
         """Return the full names of all settings (``spark.kquery.batchRows`` ...)."""

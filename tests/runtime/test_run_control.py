@@ -17,7 +17,7 @@ import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.physical import pairs
 from kquery_spark.physical.windows import aggregates, sliding
-from kquery_spark.run_control import LimitReached, RunCancelled, RunControl
+from kquery_spark.run_control import LimitReached, RunCancelled, RunControl, call_under, needs_small_batches
 from tests.support.memory import MEGABYTES, peak_memory
 
 ROWS = 6_000
@@ -91,6 +91,14 @@ def test_within_its_limits_a_run_gives_the_same():
     assert control.rows > 20 * ROWS and control.nbytes > 0
     with pytest.raises(LimitReached):
         RunControl(max_rows=control.rows // 2).controlled(frame.to_arrow)()
+
+
+def test_a_run_that_may_produce_little_has_small_batches():
+    controls = {64: True, 256: True, 1024: False, None: False}
+    for megabytes, small in controls.items():
+        control = RunControl(max_bytes=megabytes and megabytes * MEGABYTES)
+        assert call_under(control, needs_small_batches) == small
+    assert call_under(RunControl(small_batches=True), needs_small_batches)
 
 
 def test_a_semi_join_of_one_key_makes_no_pairs():

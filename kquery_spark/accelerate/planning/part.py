@@ -11,7 +11,7 @@ from kquery_spark.compiler.placement import IN_ANY_ORDER
 from kquery_spark.config.cost import CostModel
 from kquery_spark.config.processor import available_cores
 from kquery_spark.frontends.catalyst.importer import Imported
-from kquery_spark.logical import Generate, Join, walk_plan
+from kquery_spark.logical import Aggregate, Generate, Join, LogicalPlan, Scan, walk_plan
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
@@ -58,6 +58,7 @@ class Part:
         if (
             threads < 2
             or not self.costs.threaded_bytes <= self.compiled.estimate.scanned < config.thread_bytes
+            or self._most_rows(Aggregate) > self.costs.driver_rows  # workers have more memory for many groups
         ):
             return None
         query = self.compiled.placed(Placement(keeps_task_order=False, threads=threads))
@@ -79,14 +80,18 @@ class Part:
 
     @cached_property
     def is_bounded(self) -> bool:
-        """True if the driver may run the last stage: no Generate, no Python function, and few rows out of each join.
+        """True if the driver may run the last stage: no Generate, no Python function, few rows, and no exploding join.
 
         The user's Python functions run in a worker process, as in Spark.
         """
-        optimized = self.compiled.optimized
-        nodes = list(walk_plan(optimized))
-        estimator = Estimator()
-        producers = (optimized, *(n for n in nodes if isinstance(n, Join)))
-        return not any(n.calls_python or isinstance(n, Generate) for n in nodes) and all(
-            estimator.estimate(n).rows < self.costs.driver_rows for n in producers
-        )
+        nodes = list(walk_plan(self.compiled.optimized))
+        if any(n.calls_python or isinstance(n, Generate) for n in nodes):
+            return False
+        max_joined = max(self.costs.driver_rows, self._most_rows(Scan))
+        return self.compiled.estimate.rows < self.costs.driver_rows and self._most_rows(Join) <= max_joined
+
+    def _most_rows(self, kind: type[LogicalPlan]) -> float:
+        """Return the estimated rows of the largest node of a kind; 0 if there is none."""
+        estimate = Estimator().estimate
+        nodes = walk_plan(self.compiled.optimized)
+        return max((estimate(node).rows for node in nodes if isinstance(node, kind)), default=0.0)

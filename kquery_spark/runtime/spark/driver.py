@@ -44,8 +44,8 @@ R = TypeVar("R")
 MAX_DRIVER_SECONDS = 3.0
 """The time after which the driver gives up and Spark's tasks run the query instead."""
 _MAX_ROWS = 20_000_000  # the rows that all operators together may produce
-_MAX_BYTES = 192 << 20  # the bytes that all operators together may produce, at least
-# If the settings allow more input, operators may produce this many bytes for each byte of it.
+_MAX_BYTES = 256 << 20  # the bytes that all operators together may produce
+# For more input, operators may produce this many bytes for each byte of it, and proportionally more rows.
 _BYTES_PER_INPUT_BYTE = 8
 _INPUT_BYTES_DIVISOR = 4  # a quarter of these bytes may be input from earlier stages
 
@@ -72,11 +72,6 @@ class DriverExecutor(Executor):
         self._schema = schema
         self._threaded = threaded
         self._input: list[pa.RecordBatch] | None = None
-        self._max_bytes = max(
-            _MAX_BYTES,
-            _BYTES_PER_INPUT_BYTE * query.config.driver_bytes,
-            _BYTES_PER_INPUT_BYTE * query.config.thread_bytes,
-        )
 
     @override
     def table(self, limit: int | None = None) -> pa.Table:
@@ -93,9 +88,12 @@ class DriverExecutor(Executor):
         return self._run(_row_count)
 
     def _run(self, consume: Callable[[Iterator[pa.RecordBatch]], R]) -> R:
-        control = RunControl(_MAX_ROWS, self._max_bytes)
+        threaded = self._threaded()
+        input_bytes = self._graph.result_input_bytes if threaded is None else threaded.estimate.scanned
+        max_bytes = max(_MAX_BYTES, int(_BYTES_PER_INPUT_BYTE * input_bytes))
+        control = RunControl(_MAX_ROWS * max_bytes // _MAX_BYTES, max_bytes)
         with cancellable(self._bridge.spark, control), self._metered() as meter:
-            batches, stages = self._batches(meter)
+            batches, stages = self._batches(threaded, max_bytes, meter)
             control.limit_time(MAX_DRIVER_SECONDS)
 
             def work() -> R:
@@ -124,17 +122,18 @@ class DriverExecutor(Executor):
             yield meter
 
     def _batches(
-        self, meter: DriverMeter | None
+        self, threaded: CompiledQuery | None, max_bytes: int, meter: DriverMeter | None
     ) -> tuple[Generator[pa.RecordBatch, None, None], tuple[Stage, ...]]:
         """Return the result as a lazy stream of batches, and the stages that the driver runs for it.
 
         These are all stages, run by threads, or only the last one, run by one task over input that Spark collects first.
         """
-        threaded = self._threaded()
         if threaded is not None:
             local = LocalExecutor(threaded.graph, threaded.config, meter=meter)
             return local.batches(), threaded.graph.stages
-        rows = self._collected_input(None if meter is None else meter.query)
+        rows = self._collected_input(
+            max_bytes // _INPUT_BYTES_DIVISOR, None if meter is None else meter.query
+        )
         return self._last_stage(rows, meter), (self._graph.result,)
 
     def _last_stage(
@@ -147,12 +146,12 @@ class DriverExecutor(Executor):
         )
         yield from StageRun(stage, config, RowExchange(len(self._graph.stages) - 1, tags), meter)(iter(rows))
 
-    def _collected_input(self, query: int | None) -> list[pa.RecordBatch]:
+    def _collected_input(self, max_bytes: int, query: int | None) -> list[pa.RecordBatch]:
         """Return the input rows of the last stage's task: the task number 0 if it reads files, otherwise payload rows."""
         if self._graph.result.is_map:
             return [pa.record_batch([pa.array([0])], ["id"])]
         if self._input is None:
-            self._input = self._collect_input(self._max_bytes // _INPUT_BYTES_DIVISOR, query)
+            self._input = self._collect_input(max_bytes, query)
         return self._input
 
     def _collect_input(self, limit: int, query: int | None) -> list[pa.RecordBatch]:

@@ -96,7 +96,10 @@ class Bridge:
             self.conf, self.jvm, (*_SETTINGS, EXCLUDED_RULES_SETTING), unset=""
         )
         given = {name: value for name, value in zip(_SETTINGS, values, strict=True) if value != ""}
-        config, costs = EngineConfig(parallelism=self._parallelism()), CostModel()
+        cores, costs = self._parallelism(), CostModel()
+        config = (
+            EngineConfig.for_local_master(cores) if self._cluster is None else EngineConfig(parallelism=cores)
+        )
         problems = self._unknown_settings()
         if given:
             read = read_tolerantly(given, config, costs)

@@ -170,7 +170,8 @@ def test_rows_of_earlier_stages_that_are_too_many_stay_with_spark(
         fast = in_driver(spark, query)
         work = execution_of(fast).placement.driver
         assert work is not None
-        monkeypatch.setattr(work, "_max_bytes", 4000)
+        monkeypatch.setattr(driver, "_MAX_BYTES", 4000)
+        monkeypatch.setattr(driver, "_BYTES_PER_INPUT_BYTE", 0)
         with pytest.raises(LimitReached):
             work.table()
         assert work._input is None

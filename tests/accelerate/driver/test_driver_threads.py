@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ import kquery_spark as kq
 from benchmarks import tpch
 from kquery_spark import kquery_plan
 from kquery_spark.compiler import placement
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from tests.accelerate.driver.test_driver import IN_DRIVER, jobs
 from tests.conftest import exhaustive, settings
+from tests.support.memory import MEGABYTES
 
 ROWS = 600_000
 GROUPS = "SELECT g, count(*) AS n, sum(v) AS s, max(v) AS m FROM many GROUP BY g ORDER BY g"
@@ -58,6 +62,33 @@ def test_threads_of_the_driver_need_no_job(spark: Any, query: str, small: str):
         assert alone.toArrow().equals(frame.toArrow())
     with settings(spark, {"spark.kquery.driverBytes": "0"}):
         assert jobs(spark, kquery_plan(frame, fallback="error").toArrow) > 0
+
+
+MANY_GROUPS = (
+    "SELECT count(*) AS n, max(c) AS c FROM (SELECT v, count(*) AS c FROM many GROUP BY v) AS counts"
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "needs_workers"), [(JOIN, False), (MANY_GROUPS, True)], ids=["join", "groups"]
+)
+def test_many_groups_need_workers_but_a_join_with_few_rows_per_row_does_not(
+    spark: Any, query: str, needs_workers: bool
+):
+    frame = spark.sql(query)
+    for driver_rows, expected in (("1e6", False), ("1e3", needs_workers)):
+        given = {**IN_DRIVER, "spark.kquery.smallBytes": "1m", "spark.kquery.cost.driverRows": driver_rows}
+        with settings(spark, given):
+            fast = kquery_plan(frame, fallback="error")
+            assert (jobs(spark, fast.toArrow) > 0) == expected
+            assert fast.toArrow().equals(frame.toArrow())
+
+
+def test_a_local_master_with_few_cores_runs_more_in_the_driver(spark: Any):
+    default, local = EngineConfig(), EngineConfig.for_local_master(2)
+    assert (local.driver_bytes, local.thread_bytes) == (64 * MEGABYTES, 128 * MEGABYTES)
+    assert EngineConfig.for_local_master(8) == replace(default, parallelism=8)
+    assert get_bridge(spark).config_and_costs()[0].thread_bytes == local.thread_bytes
 
 
 def test_rows_that_are_only_passed_on_keep_their_order(spark: Any):
