@@ -12,7 +12,8 @@ Compiling a package takes up to 30 seconds; loading it from numba's cache takes 
    then writes ``ready`` (or ``failed``). Every later request looks again, at most once per second.
 
 The cache directory is below the user's cache directory, so that read-only installations can use it. Its name is a hash of
-the source and of all versions, so a new release compiles again. Without numba or a directory, nothing is compiled.
+the source and of all versions, so a new release compiles again. A compilation removes the directories that no process has
+used for a month. Without numba or a directory, nothing is compiled.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -47,6 +49,9 @@ _SHARED_SOURCES = (
     "thrift_scan.py",
     "variants.py",
 )
+_UNUSED_SECONDS = (
+    30 * 86_400.0
+)  # after this time without use, the loops of another release or machine are removed
 _WARMUP_CHUNKS = 100  # column chunks; reading this many takes less time than importing numba
 _NEVER = float("inf")
 _POLL_SECONDS = 1.0  # interval at which a process checks for the compiled result
@@ -129,6 +134,7 @@ class CompiledLoops:
                     (directory / _FAILED).touch()
                     raise
                 (directory / _READY).touch()
+                _remove_unused(directory)
         return self._module
 
     def _load_or_start_compiling(self) -> None:
@@ -139,6 +145,7 @@ class CompiledLoops:
             self._next_check_time = _NEVER  # a failed import is not repeated in this process
             with contextlib.suppress(Exception):  # for example incompatible versions, or a broken cache
                 self._module = self._import_package(directory)
+                (directory / _READY).touch()  # it was used just now
         elif _is_younger(directory / _FAILED, _RETRY_SECONDS):
             self._next_check_time = _NEVER
         elif _claim_compilation(directory):
@@ -214,6 +221,14 @@ def _is_own(directory: Path) -> bool:
         owned = all(state.st_uid == os.getuid() and not state.st_mode & stat.S_IWOTH for state in states)
         return owned and not states[0].st_mode & stat.S_IWGRP
     return False
+
+
+def _remove_unused(used: Path) -> None:
+    """Remove the directories beside ``used`` in which nothing has changed for a month, such as those of earlier releases."""
+    with contextlib.suppress(OSError):
+        for directory in filter(Path.is_dir, used.parent.iterdir()):
+            if not any(_is_younger(path, _UNUSED_SECONDS) for path in (directory, *directory.iterdir())):
+                shutil.rmtree(directory, ignore_errors=True)
 
 
 def _processor() -> str:

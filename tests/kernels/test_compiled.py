@@ -254,6 +254,23 @@ def test_kernels_let_other_threads_run(loops, name):
     assert getattr(kernels, name).targetoptions["nogil"]
 
 
+def test_a_compilation_removes_loops_that_nobody_has_used_for_a_month(tmp_path: Path):
+    month = 31 * 86_400
+    unused, used, new = (tmp_path / name for name in ("unused", "used", "new"))
+    for directory in (unused, used, new):
+        (directory / "loops").mkdir(parents=True)
+        (directory / "loops" / "parquet.nbi").write_text("machine code")
+        for path in (directory / "ready", directory / "started"):
+            path.touch()
+    for directory in (unused, used):
+        for path in (*directory.iterdir(), directory):
+            os.utime(path, (time.time() - month,) * 2)
+    (used / "ready").touch()  # as a process does when it loads the loops
+    compiled._remove_unused(new)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "used"]
+    assert (used / "loops" / "parquet.nbi").exists()
+
+
 def test_the_name_of_the_cache_depends_on_every_source_that_is_compiled():
     """Otherwise, stale machine code would run after a change of a module outside of a package of loops."""
     kernels = Path(compiled.__file__).parent
