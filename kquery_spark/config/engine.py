@@ -77,8 +77,8 @@ class EngineConfig:
     )
     thread_bytes: int = setting(
         32 * 1024 * 1024,
-        "If the last stage runs in the driver and the query's scans read fewer bytes than this, the whole query runs there, "
-        "in threads. 0: never. Under a local master with up to four cores, the default is 128m.",
+        "If an action collects the result and the query's scans read fewer bytes than this, the whole query runs in threads "
+        "of the driver. 0, or `driverBytes=0`: never. Under a local master with up to four cores, the default is 128m.",
     )
     request_seconds: int = setting(
         DEFAULT_REQUEST_SECONDS,
@@ -110,6 +110,11 @@ class EngineConfig:
         if cores > _MAX_CORES_OF_THREADED_QUERIES:
             return cls(parallelism=cores)
         return cls(parallelism=cores, driver_bytes=64 << 20, thread_bytes=128 << 20)
+
+    @property
+    def max_driver_bytes(self) -> int:
+        """Queries that read more bytes than this do not run in the driver."""
+        return max(self.driver_bytes, self.thread_bytes) if self.driver_bytes else 0
 
     def setting_names(self) -> list[str]:
         """Return the full names of all settings (``spark.kquery.batchRows`` ...)."""

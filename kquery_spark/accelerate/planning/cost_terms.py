@@ -18,12 +18,10 @@ from kquery_spark.config.cost import CostModel
 from kquery_spark.expr import columns_of
 from kquery_spark.logical import (
     Aggregate,
-    Generate,
     Input,
     Join,
     Limit,
     LogicalPlan,
-    MapPython,
     Scan,
     SetOperation,
     Window,
@@ -71,7 +69,7 @@ class PartCosts:
             self._estimator.estimate(n).scanned for n in counted
         )
         self.reads_nothing = bool(counted) and self._reads_only(counted)
-        self._steps = [n for n in self._nodes if not _is_equally_fast(n)]
+        self._steps = part.steps
         self._calls = [n for n in self._nodes if n.calls_python]
         self.is_row_wise = not self._steps and not self._calls
 
@@ -230,11 +228,6 @@ def _number_bytes(scan: Scan) -> int:
 
 def _is_number(dtype: pa.DataType) -> bool:
     return t.is_integral(dtype) or t.is_fractional(dtype)
-
-
-def _is_equally_fast(node: LogicalPlan) -> bool:
-    """True if Spark and the engine take about the same time for a node, because it handles each row by itself."""
-    return node.is_row_wise or isinstance(node, Generate | Limit | MapPython)
 
 
 def _is_counted(node: LogicalPlan) -> bool:

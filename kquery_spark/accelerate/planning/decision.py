@@ -51,17 +51,18 @@ def decide(planned: PlannedQuery, part: Part) -> Decision:
 
 
 def fits_driver(planned: PlannedQuery, part: Part) -> bool:
-    """True if the last stage should run in the driver: one task with little work, over files or the engine's own stages.
+    """True if the driver should run all stages in threads, or the last one, if that is a single task with little input.
 
     The work is estimated here; limits also apply while it runs.
     """
     graph = part.compiled.graph
-    little = len(graph.result.tasks) == 1 and graph.result_input_bytes < planned.config.driver_bytes
+    is_little = len(graph.result.tasks) == 1 and graph.result_input_bytes < planned.config.driver_bytes
     return (
         planned.whole
-        and little
+        and planned.config.driver_bytes > 0
         and is_collectable_as_arrow(part)
         and part.is_bounded
+        and (is_little or part.threaded is not None)
         and not part.exceeds_driver
     )
 

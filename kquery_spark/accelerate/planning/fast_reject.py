@@ -40,7 +40,8 @@ def cannot_gain(bridge: Bridge, plan: Any) -> bool:
         return True  # no gain is expected, and the driver cannot run the plan
     size = leaf_bytes(plan)
     config, costs = bridge.config_and_costs()
-    if size < config.driver_bytes * costs.file_bytes_per_decoded_byte:
+    max_bytes = config.driver_bytes if is_row_wise else config.max_driver_bytes
+    if size < max_bytes * costs.file_bytes_per_decoded_byte:
         return False  # small enough for the driver
     if is_row_wise:
         return not _COLLECTABLE_AS_ARROW.issuperset(nodes)

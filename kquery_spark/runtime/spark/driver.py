@@ -1,4 +1,4 @@
-"""DriverExecutor: runs the last stage of a small query in the driver, without a Spark task, a shuffle or a Python worker.
+"""DriverExecutor: runs a small query, or the last stage of one, in the driver, without a Spark task or a Python worker.
 
 The driver is the user's own process, so its work is limited while it runs, regardless of the estimates. After a number of
 rows, bytes or seconds it stops with LimitReached, and Spark's tasks run the query instead.
@@ -45,18 +45,19 @@ MAX_DRIVER_SECONDS = 3.0
 """The time after which the driver gives up and Spark's tasks run the query instead."""
 _MAX_ROWS = 20_000_000  # the rows that all operators together may produce
 _MAX_BYTES = 256 << 20  # the bytes that all operators together may produce
-# For more input, operators may produce this many bytes for each byte of it, and proportionally more rows.
+# For more than 32 MiB of input, operators may produce this many bytes for each byte of it, in proportionally more rows and
+# seconds.
 _BYTES_PER_INPUT_BYTE = 8
 _INPUT_BYTES_DIVISOR = 4  # a quarter of these bytes may be input from earlier stages
 
 
 class DriverExecutor(Executor):
-    """Runs the last stage of ``query``, which has one task, over the rows that Spark's tasks compute for the earlier stages.
+    """Runs ``query`` in threads of the driver, or its last stage over the rows that Spark's tasks compute for the others.
 
-    schema: the schema of the result. threaded: returns the same query compiled for threads of the driver, which run all
-    stages, or None if it is too small for that. The rows of earlier stages are cached for further actions, as Spark keeps
-    its shuffle files. Methods raise LimitReached if the driver may not do that much work, or if Spark limits the size of
-    its input.
+    schema: the schema of the result. threaded: returns the same query compiled for threads of the driver; None if it has
+    too little or too much work for them, and then the last stage has to be a single task. The rows of earlier stages are
+    cached for further actions, as Spark keeps its shuffle files. Methods raise LimitReached if the driver may not do that
+    much work, or if Spark limits the size of its input.
     """
 
     def __init__(
@@ -90,11 +91,12 @@ class DriverExecutor(Executor):
     def _run(self, consume: Callable[[Iterator[pa.RecordBatch]], R]) -> R:
         threaded = self._threaded()
         input_bytes = self._graph.result_input_bytes if threaded is None else threaded.estimate.scanned
-        max_bytes = max(_MAX_BYTES, int(_BYTES_PER_INPUT_BYTE * input_bytes))
-        control = RunControl(_MAX_ROWS * max_bytes // _MAX_BYTES, max_bytes)
+        scale = max(1.0, _BYTES_PER_INPUT_BYTE * input_bytes / _MAX_BYTES)
+        max_bytes = int(scale * _MAX_BYTES)
+        control = RunControl(int(scale * _MAX_ROWS), max_bytes)
         with cancellable(self._bridge.spark, control), self._metered() as meter:
             batches, stages = self._batches(threaded, max_bytes, meter)
-            control.limit_time(MAX_DRIVER_SECONDS)
+            control.limit_time(scale * MAX_DRIVER_SECONDS)
 
             def work() -> R:
                 # Use the settings of a worker process, regardless of the user's.

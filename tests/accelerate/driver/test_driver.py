@@ -24,7 +24,12 @@ from kquery_spark.spark_bridge.session.failures import error_class
 from tests.conftest import exhaustive, settings
 
 IN_DRIVER = {"spark.kquery.driverBytes": "8m"}
-STAGES = {**IN_DRIVER, "spark.kquery.smallBytes": "0", "spark.kquery.splitBytes": "1k"}
+STAGES = {
+    **IN_DRIVER,
+    "spark.kquery.threadBytes": "0",
+    "spark.kquery.smallBytes": "0",
+    "spark.kquery.splitBytes": "1k",
+}
 WORKERS = {**STAGES, "spark.kquery.driverBytes": "0"}
 WHEN = datetime.datetime(2024, 2, 29, 23, 59, 59, 123456)
 

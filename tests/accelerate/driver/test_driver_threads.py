@@ -16,6 +16,7 @@ from pyspark.errors import ArithmeticException
 import kquery_spark as kq
 from benchmarks import tpch
 from kquery_spark import kquery_plan
+from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.compiler import placement
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.spark_bridge.session.bridge import get_bridge
@@ -98,6 +99,16 @@ def test_rows_that_are_only_passed_on_keep_their_order(spark: Any):
         assert fast._kquery.placement.driver is not None
         assert fast.toArrow().equals(frame.toArrow())
         assert "threads" not in str(kq.explain(frame))
+
+
+def test_a_sort_that_tasks_share_keeps_its_order_in_threads(spark: Any):
+    frame = spark.sql("SELECT v, g FROM many WHERE g < 40 ORDER BY v DESC, g")
+    with settings(spark, {"spark.kquery.driverBytes": "1m", "spark.kquery.smallBytes": "1k"}):
+        fast = kquery_plan(frame, when="always", fallback="error")
+        (part,) = execution_of(fast).placement.parts
+        assert part.threaded is not None and len(part.threaded.graph.result.tasks) == 2
+        assert jobs(spark, fast.toArrow) == 0
+        assert fast.toArrow().equals(frame.toArrow())
 
 
 @pytest.mark.parametrize(
