@@ -46,9 +46,11 @@ KeyPair = tuple[Expr, Expr]
 def reduce_sides(plan: Join, estimator: Estimator, is_replicable: PlanPredicate) -> Join:
     """Reduce each side of the join by keys of the other side if that is cheap and drops most rows.
 
-    Only a side whose rows are dropped without a match can be reduced. is_replicable: whether every task can compute a plan
-    itself.
+    Only a side whose rows are dropped without a match can be reduced. If a key can raise, it has to see all rows of its
+    side, so no side is reduced. is_replicable: whether every task can compute a plan itself.
     """
+    if not all(is_pure(side) for key in plan.keys for side in (key.left, key.right)):
+        return plan
     left, right = plan.left, plan.right
     if drops_unmatched(plan.kind, build_is_left=False):
         left = _reduce_side(plan.left, plan.right, null_rejecting_keys(plan), estimator, is_replicable)
@@ -71,8 +73,8 @@ def reduce_groups(
     is_shuffled: whether the states of an aggregate are shuffled; if not, there is little to save.
     """
     match plan:
-        # A condition that can raise must see all groups.
-        case Filter() if not is_pure(plan.condition):
+        # An expression that can raise must see all groups.
+        case Projection() | Filter() if not all(map(is_pure, plan.expressions)):
             return plan
         case Projection() | Filter():
             below = _keys_of_input(plan, keys)

@@ -125,7 +125,7 @@ def test_the_first_rows_are_selected_from_those_that_pass_the_conditions(
     """The filter of a top-k selects the first rows that it sees, so it must see only rows that pass."""
     large = Call.of("gteq", K, B)
     limit = 5
-    rows = read(source, large, FirstRowsFilter(("k",), True, True, False, limit, every_row=True))
+    rows = read(source, large, FirstRowsFilter(("k",), True, True, False, limit))
     passing = sorted(k for b, k in zip(table["b"].to_pylist(), table["k"].to_pylist(), strict=True) if k >= b)
     assert sorted(k for _, _, k in rows)[:limit] == passing[:limit]
     assert evaluated == [ROWS // GROUPS] * GROUPS

@@ -180,7 +180,7 @@ def test_operators_on_the_way() -> None:
 
     def accepted(plan: Any) -> list[FirstRowsFilter]:
         task = TaskContext()
-        plan.accept_filter(task, FirstRowsFilter(("k",), True, True, False, 3, every_row=True))
+        plan.accept_filter(task, FirstRowsFilter(("k",), True, True, False, 3))
         return task.runtime_filters.get(0, [])  # type: ignore[return-value]
 
     renamed = ProjectionExec(read, (Named(i, "k"), Named(n, "n")))

@@ -74,9 +74,11 @@ def test_keys_that_equal_the_filtered_ones_count_too(directory: Path) -> None:
     assert "JoinExec: semi, build=right, on=[#part = #id]" in stages
 
 
-def test_groups_without_a_match_are_left_out_before_grouping(directory: Path) -> None:
+@pytest.mark.parametrize("average", ["avg(price)", "0.2 * avg(CAST(price AS DECIMAL(15, 2)))"])
+def test_groups_without_a_match_are_left_out_before_grouping(average: str, directory: Path) -> None:
     stages = check(
-        "SELECT id, a FROM parts JOIN (SELECT part, avg(price) a, count(*) FROM sales GROUP BY part) ON id = part WHERE kind = 3",
+        f"SELECT id, a FROM parts JOIN (SELECT part, {average} a, count(*) FROM sales GROUP BY part)"
+        " ON id = part WHERE kind = 3",
         directory,
     )
     first = stages.split("stage-2")[0]
@@ -102,6 +104,11 @@ def test_both_at_once_as_a_correlated_average_needs_them(directory: Path) -> Non
         # a condition raises an error for a group that no query reads, too
         "SELECT id, n FROM parts JOIN (SELECT part, count(*) n FROM sales GROUP BY part HAVING 10 div count(*) >= 0)"
         " ON id = part WHERE kind = 3",
+        # so does an expression
+        "SELECT id, n FROM parts JOIN (SELECT part, 10 div count(*) n FROM sales GROUP BY part) ON id = part WHERE kind = 3",
+        # and so does a second key, for a row that no query reads
+        "SELECT qty, left FROM sales JOIN (SELECT held, left FROM parts JOIN stock ON id = held WHERE kind = 3)"
+        " ON part = held AND 1000 div qty = left",
         # nothing is filtered: every key is there
         "SELECT id, a FROM parts JOIN (SELECT part, avg(price) a FROM sales GROUP BY part) ON id = part",
         # groups without a match come out

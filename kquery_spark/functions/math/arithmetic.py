@@ -177,9 +177,12 @@ def _coerce_integral(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 
 def _never_overflows(types: Sequence[pa.DataType], values: Sequence[object], mode: EvalMode) -> bool:
-    """True for floats, and for decimals of up to 16 digits, whose results (up to 33 digits) always fit their type."""
+    """True for floats, and for decimals whose results have at most 38 digits, so that their type holds every value.
+
+    A product has one digit more than both factors together, and a sum has no more digits than a product.
+    """
     if t.is_decimal(types[0]):
-        return all(dtype.precision <= 16 for dtype in types)
+        return bool(sum(dtype.precision for dtype in types) < decimals.MAX_PRECISION)
     return t.is_fractional(types[0])
 
 

@@ -80,7 +80,7 @@ class Aggregation:
         if self._extremes is None:
             return None
         names = key_names([k.expr for k in self._plan.keys] + [c.args[0] for c in self._calls])
-        return None if names is None else MinMaxFilter(names, self._extremes, every_row=True)
+        return None if names is None else MinMaxFilter(names, self._extremes)
 
     def close(self) -> None:
         """Disable the dynamic filter, because another run may read the same scan."""

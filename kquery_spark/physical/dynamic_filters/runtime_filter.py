@@ -40,16 +40,14 @@ class RuntimeFilter(ABC):
 
     It switches itself off if most rows of a trial pass.
 
-    every_row: True if Spark evaluates the expressions between the scan and the operator also for the rows that this
-    filter drops. Then it must not be pushed below expressions that can raise. False if Spark evaluates projections only
-    for rows with a match. Then it may be pushed below any projection.
+    No operator pushes it below an expression that can raise: Spark may evaluate the expression for the rows that the filter
+    drops, too. A shuffled join does so for the rows of both sides, and a broadcast join for those of its build side.
     """
 
     tightens: ClassVar[bool] = False
     """True if the rows that were read decide which later rows pass. The scan then reads small splits one by one."""
 
     columns: tuple[str, ...]
-    every_row: bool = field(default=False, kw_only=True)
     seen: int = field(default=0, kw_only=True)
     passed: int = field(default=0, kw_only=True)
 
@@ -157,12 +155,10 @@ def drops_unmatched(kind: JoinKind, build_is_left: bool) -> bool:
 def column_filters(table: JoinTable, names: Sequence[str | None]) -> list[RuntimeFilter]:
     """Return one filter for each key column of a join table that has several key columns.
 
-    names: the names of the probe keys; None for a computed key, which gets no filter. Spark evaluates the expressions
-    between a scan and the join also for the rows that such a filter drops. So operators pass it on only if these
-    expressions cannot raise (``every_row``).
+    names: the names of the probe keys; None for a computed key, which gets no filter.
     """
     pairs = zip(names, table.columns, strict=True)
-    return [MatchFilter((name,), column, every_row=True) for name, column in pairs if name is not None]
+    return [MatchFilter((name,), column) for name, column in pairs if name is not None]
 
 
 def key_names(keys: Sequence[Expr]) -> tuple[str, ...] | None:

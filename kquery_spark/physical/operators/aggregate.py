@@ -69,9 +69,7 @@ class AggregateExec(UnaryExec):
         if set(runtime_filter.columns) <= set(groups):
             names = key_names([groups[c] for c in runtime_filter.columns])
         if names is not None:
-            self.child.accept_filter(
-                task, replace(runtime_filter.through_filter(), columns=names, every_row=True)
-            )
+            self.child.accept_filter(task, replace(runtime_filter.through_filter(), columns=names))
             return
         for column_filter in runtime_filter.by_column():
             self.accept_filter(task, column_filter)

@@ -8,7 +8,7 @@ join). Once the table is complete, its keys become a dynamic filter of the probe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -109,8 +109,7 @@ class JoinExec(BinaryExec):
         - Probe side: if the join emits unmatched build rows, no filter is passed, because a dropped probe row may be the
           match of a build row.
         - Build side: only an inner join passes filters, and only those of joins, whose tables are complete before this join
-          starts. A replicated build side gets none, because other tasks and queries share its rows. Spark evaluates the
-          expressions below the build side for all rows, so the filter is marked with ``every_row``.
+          starts. A replicated build side gets none, because other tasks and queries share its rows.
         - Columns of both sides: each column has a filter of its own, which is passed to the side of the column.
 
         Example: ``lineitem JOIN orders`` below a semi join on o_orderkey. orders is the build side, so only the orders that
@@ -130,7 +129,7 @@ class JoinExec(BinaryExec):
                 and self.kind is JoinKind.INNER
                 and not isinstance(build, ReplicateExec)
             ):
-                build.accept_filter(task, replace(runtime_filter.through_filter(), every_row=True))
+                build.accept_filter(task, runtime_filter.through_filter())
         else:
             for column_filter in runtime_filter.by_column():
                 self.accept_filter(task, column_filter)

@@ -30,11 +30,14 @@ class ProjectionExec(UnaryExec):
 
     @override
     def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
+        """Pass the filter to the child. If an expression can raise, it has to see all rows, so the filter is ignored."""
         sources = {e.name: e.expr for e in self.exprs}
+        if not all(map(is_pure, sources.values())):
+            return
         names = key_names([sources[c] for c in runtime_filter.columns])
-        if names is not None and (not runtime_filter.every_row or all(map(is_pure, sources.values()))):
+        if names is not None:
             self.child.accept_filter(task, replace(runtime_filter, columns=names))
-        elif names is None:
+        else:
             for column_filter in runtime_filter.by_column():
                 self.accept_filter(task, column_filter)
 

@@ -85,7 +85,7 @@ class SortExec(UnaryExec):
         if names is None or not self.limit or not all(is_pure(k.expr) for k in self.keys):
             return None
         ties = len(self.keys) > 1 or key.expr.dtype == t.STRING
-        return FirstRowsFilter(names, key.ascending, key.nulls_first, ties, self.limit, every_row=True)
+        return FirstRowsFilter(names, key.ascending, key.nulls_first, ties, self.limit)
 
     def _top(self, batch: Batch, first_rows: FirstRowsFilter | None = None) -> Batch:
         """Return the first k rows of a batch. The dynamic filter learns from the last of them."""

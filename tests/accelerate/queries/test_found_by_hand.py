@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import ArithmeticException
 
 import kquery_spark as kq
 from kquery_spark.errors import Unsupported
@@ -120,6 +121,20 @@ def test_a_csv_block_of_comments_with_quotes(spark, tmp_path):
     read = spark.read.schema("a string, b string").option("comment", "#").option("header", True)
     frame = read.csv(str(tmp_path))
     assert frame.transform(kq.kquery_plan, when="always", fallback="error").collect() == frame.collect() == []
+
+
+@pytest.mark.parametrize("hint", ["BROADCAST(q)", "MERGE(q)", "SHUFFLE_HASH(q)"])
+def test_rows_without_a_match_can_raise_below_a_join(spark, tmp_path, hint):
+    """Spark computes the quotient for all rows in these joins, also for the one whose divisor is 0."""
+    with (
+        view_of_files(spark, "found_few", "SELECT id AS k FROM RANGE(5)", tmp_path),
+        view_of_files(spark, "found_divisors", "SELECT id AS k, id - 50 AS n FROM RANGE(300)", tmp_path),
+    ):
+        sql = f"""SELECT /*+ {hint} */ f.k, quotient FROM found_few f
+                  JOIN (SELECT k, 10 DIV n AS quotient FROM found_divisors) q ON f.k = q.k"""
+        for frame in (spark.sql(sql), spark.sql(sql).transform(kq.kquery_plan, when="always")):
+            with pytest.raises(ArithmeticException, match="DIVIDE_BY_ZERO"):
+                frame.collect()
 
 
 def test_void_columns_meet_in_joins_as_in_sparks(spark, tmp_path):
