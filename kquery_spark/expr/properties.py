@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import reduce
 
 from kquery_spark.expr.lambdas import HigherOrder
-from kquery_spark.expr.nodes import Call, Cast, Expr, Literal
+from kquery_spark.expr.nodes import Call, Case, Cast, Expr, Literal
 from kquery_spark.expr.traverse import walk
 from kquery_spark.expr.user_calls import UserCall
 from kquery_spark.functions import casts
@@ -32,6 +33,25 @@ def _node_raises(expr: Expr) -> bool:
     if isinstance(expr, Cast):
         return casts.can_raise(expr.child.dtype, expr.to, expr.mode)
     return isinstance(expr, UserCall)
+
+
+def always_evaluated(expr: Expr, include_raising: bool = True) -> Iterator[Expr]:
+    """Yield the subexpressions that are evaluated for every row for which the expression is, outermost first.
+
+    include_raising: include those that can raise. A strict function stops at the first NULL argument, so for a row with a
+    NULL in ``#a``, the division in ``#a + 1 / #b`` is not evaluated and must not raise. Only the first evaluation may raise.
+    """
+    if include_raising or not can_raise(expr):
+        yield expr
+    if isinstance(expr, Case):
+        return  # its parts are not evaluated for every row
+    if isinstance(expr, Call) and expr.entry.lazy:
+        yield from always_evaluated(expr.args[0], include_raising)
+        return
+    # Only the argument that the function evaluates first is evaluated even if another one is NULL.
+    order = expr.entry.evaluation_order(len(expr.args)) if isinstance(expr, Call) else ()
+    for position, child in enumerate(expr.children):
+        yield from always_evaluated(child, include_raising and (not order or position == order[0]))
 
 
 def is_deterministic(expr: Expr) -> bool:

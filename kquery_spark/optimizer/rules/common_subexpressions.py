@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kquery_spark.expr import Call, Case, Cast, Expr, Named, walk
-from kquery_spark.expr.properties import can_raise, is_constant, is_deterministic
+from kquery_spark.expr import Call, Cast, Expr, Named, walk
+from kquery_spark.expr.properties import always_evaluated, is_constant, is_deterministic
 from kquery_spark.logical import Aggregate, Filter, LogicalPlan, Projection, transform_plan
 from kquery_spark.logical.plan import fresh_name
 from kquery_spark.types import names as t
@@ -49,7 +47,7 @@ def _shared_expressions(condition: Expr, above: LogicalPlan) -> list[Expr]:
     above_exprs = {e for x in above.expressions for e in walk(x) if _is_worth_carrying(e)}
     shared: list[Expr] = []
     inside: set[Expr] = set()
-    for expr in _always_computed(condition):
+    for expr in filter(_is_worth_carrying, always_evaluated(condition)):
         if expr in above_exprs and expr not in inside:
             shared.append(expr)
             # Its operands need no columns of their own, because they are computed inside of it.
@@ -61,25 +59,6 @@ def _is_worth_carrying(expr: Expr) -> bool:
     """True if computing the expression again costs more than carrying an additional column through the filter."""
     is_computation = isinstance(expr, Call | Cast) and expr.dtype != t.BOOL
     return is_computation and not is_constant(expr) and is_deterministic(expr)
-
-
-def _always_computed(expr: Expr, include_raising: bool = True) -> Iterator[Expr]:
-    """Yield the subexpressions of a condition that are evaluated for every row, outermost first.
-
-    include_raising: include those that can raise. A strict function stops at the first NULL argument, so for a row with a
-    NULL in ``#a``, the division in ``#a + 1 / #b`` is not evaluated and must not raise. Only the first evaluation may raise.
-    """
-    if _is_worth_carrying(expr) and (include_raising or not can_raise(expr)):
-        yield expr
-    if isinstance(expr, Case):
-        return  # its parts are not evaluated for every row
-    if isinstance(expr, Call) and expr.entry.lazy:
-        yield from _always_computed(expr.args[0], include_raising)
-        return
-    # Only the argument that the function evaluates first is evaluated even if another one is NULL.
-    order = expr.entry.evaluation_order(len(expr.args)) if isinstance(expr, Call) else ()
-    for position, child in enumerate(expr.children):
-        yield from _always_computed(child, include_raising and (not order or position == order[0]))
 
 
 def _use_computed(expr: Expr, computed: dict[Expr, Named]) -> Expr:

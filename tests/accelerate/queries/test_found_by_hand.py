@@ -137,6 +137,32 @@ def test_rows_without_a_match_can_raise_below_a_join(spark, tmp_path, hint):
                 frame.collect()
 
 
+REPARTITIONS = {
+    "repartition": lambda frame: frame.repartition(4),
+    "repartition by a column": lambda frame: frame.repartition(4, "g"),
+    "coalesce": lambda frame: frame.coalesce(1),
+    "rebalance": lambda frame: frame.hint("rebalance"),
+}
+
+
+@pytest.mark.parametrize("name", REPARTITIONS)
+def test_what_is_computed_before_a_repartitioning_can_raise(spark, tmp_path, name):
+    """A CASE above it does not read the column for the row whose divisor is 0, for which Spark computes it first."""
+    with view_of_files(
+        spark, "found_cases", "SELECT id, id % 7 AS g, id - 50 AS n FROM RANGE(300)", tmp_path
+    ):
+
+        def sums(quotient, value):
+            below = REPARTITIONS[name](spark.table("found_cases").selectExpr("id", "g", f"{quotient} AS q"))
+            return below.selectExpr("g", f"{value} AS v").groupBy("g").sum("v")
+
+        assert check(sums("n + 1", "q * 2")).coverage == 1
+        query = sums("10 DIV n", "CASE WHEN id < 40 THEN q ELSE 0 END")
+        for frame in (query, query.transform(kq.kquery_plan, when="always")):
+            with pytest.raises(ArithmeticException, match="DIVIDE_BY_ZERO"):
+                frame.collect()
+
+
 def test_void_columns_meet_in_joins_as_in_sparks(spark, tmp_path):
     directory = tmp_path / "rows"
     spark.sql("SELECT id AS n FROM RANGE(3)").write.json(str(directory))

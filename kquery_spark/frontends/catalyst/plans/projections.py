@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kquery_spark.errors import ExecutionError, Unsupported
-from kquery_spark.expr import Column, Expr, Named
-from kquery_spark.expr.properties import can_raise
+from kquery_spark.expr import Column, Expr, Named, columns_of
+from kquery_spark.expr.properties import always_evaluated, can_raise
 from kquery_spark.expr.traverse import substitute
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
@@ -16,6 +18,7 @@ from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 # Filters that Spark adds on its own account: they drop rows that a join above drops in any case.
 REDUNDANT_FILTERS = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
+_REPARTITIONS = ("Repartition", "RepartitionByExpression", "RebalancePartitions")
 
 
 @PLANS.handles("SubqueryAlias", "View", "ResolvedHint", family="projections")
@@ -25,7 +28,7 @@ def import_child(node: CatalystNode, context: Context) -> PlanScope:
 
 
 @PLANS.handles(
-    *("Repartition", "RepartitionByExpression", "RebalancePartitions"),
+    *_REPARTITIONS,
     family="partitions",
     partly="below an aggregate, a join, a window or a sort of all rows, which distribute rows anew",
 )
@@ -46,7 +49,26 @@ def project(node: CatalystNode, context: Context) -> PlanScope:
     items = [
         (item["exprId"], item["name"], translate.with_variants(item)) for item in node.trees("projectList")
     ]
+    if node.children[0].cls in _REPARTITIONS:
+        _check_merge(child.plan, [expr for *_, expr in items])
     return compute(subqueries.attach(child.plan), items, context)
+
+
+def _check_merge(plan: LogicalPlan, exprs: Sequence[Expr]) -> None:
+    """Raise Unsupported if an expression may skip a column that can raise, and that was computed before a repartitioning.
+
+    Spark computes the column for every row. Without the repartitioning, the optimizer merges the two projections, and the
+    merged expression may not evaluate the column for some rows, as in a CASE.
+    """
+    if not isinstance(plan, Projection):
+        return
+    raising = {name: expr for name, expr in plan.definitions.items() if can_raise(expr)}
+    for expr in exprs:
+        evaluated = {raising[name] for name in columns_of(expr) & raising.keys()}
+        if evaluated and not evaluated.issubset(always_evaluated(substitute(expr, plan.definitions))):
+            raise Unsupported(
+                "repartitioning between an error and a condition that avoids it is not supported"
+            )
 
 
 def compute(plan: LogicalPlan, items: list[tuple[int, str, Expr]], context: Context) -> PlanScope:
