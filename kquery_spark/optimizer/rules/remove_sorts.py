@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kquery_spark.logical import LogicalPlan, Sort
+from kquery_spark.expr import substitute
+from kquery_spark.expr.properties import is_pure
+from kquery_spark.logical import Aggregate, Filter, Join, LogicalPlan, Projection, Sort
 from kquery_spark.logical.plan import with_new_children
 
 
@@ -10,14 +12,28 @@ def remove_sorts(plan: LogicalPlan) -> LogicalPlan:
     """Remove a ``Sort`` below an ``Aggregate``, a join or another sort, which do not depend on the order of their rows.
 
     A sort remains below an aggregate that depends on the order (first, collect_list, sums of floats), as in Spark's
-    EliminateSorts, and below every limit.
+    EliminateSorts, and below every limit. Spark sees a sort only through projections and filters, so a sort by a key that
+    can raise remains below all other nodes, such as a union.
     """
-    return _visit(plan, order_matters=True)
+    return _visit(plan, order_matters=True, seen_by_spark=False)
 
 
-def _visit(plan: LogicalPlan, order_matters: bool) -> LogicalPlan:
-    """Rewrite top-down. order_matters: whether the order of the plan's rows can change the result of the query."""
-    if isinstance(plan, Sort) and not order_matters:
-        return _visit(plan.child, order_matters=False)
+def _visit(plan: LogicalPlan, order_matters: bool, seen_by_spark: bool) -> LogicalPlan:
+    """Rewrite top-down.
+
+    order_matters: whether the order of the plan's rows can change the result of the query. seen_by_spark: whether only
+    projections and filters are between the plan and an aggregate, a join or a sort.
+    """
+    if isinstance(plan, Sort) and not order_matters and (seen_by_spark or _has_pure_keys(plan)):
+        return _visit(plan.child, False, seen_by_spark)
     order_below = plan.is_order_sensitive(order_matters)
-    return with_new_children(plan, [_visit(child, order_below) for child in plan.children])
+    seen = isinstance(plan, Aggregate | Join | Sort) or (
+        seen_by_spark and isinstance(plan, Projection | Filter)
+    )
+    return with_new_children(plan, [_visit(child, order_below, seen) for child in plan.children])
+
+
+def _has_pure_keys(sort: Sort) -> bool:
+    """True if no key can raise, whether the sort itself computes it or the projection below."""
+    below = sort.child.definitions if isinstance(sort.child, Projection) else {}
+    return all(is_pure(substitute(key, below)) for key in sort.expressions)

@@ -28,6 +28,13 @@ SELECT 10 / n AS x, count(*) FROM t GROUP BY 10 / n
 query expect_error(DIVIDE_BY_ZERO)
 SELECT id FROM t ORDER BY 10 / n
 
+-- Spark removes the first sort, but does not see the second one below the union
+query
+SELECT count(*) AS c FROM (SELECT id FROM t ORDER BY 10 / n)
+
+query expect_error(DIVIDE_BY_ZERO)
+SELECT count(*) AS c FROM ((SELECT id FROM t ORDER BY 10 / n) UNION ALL SELECT id FROM t)
+
 query expect_error(DIVIDE_BY_ZERO)
 SELECT x.id FROM t x JOIN t y ON 10 / x.n = y.id
 
