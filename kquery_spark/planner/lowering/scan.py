@@ -10,6 +10,7 @@ from kquery_spark.logical.pruning import needed_filters, sized_splits
 from kquery_spark.physical.operators import ReadExec, ScanExec
 from kquery_spark.planner.distribution import DistributedPlan, Distribution
 from kquery_spark.planner.lowering.registry import lowers
+from kquery_spark.planner.lowering.rows import ordered_terms
 
 if TYPE_CHECKING:
     from kquery_spark.planner.planner import Planner
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def lower_scan(planner: Planner, plan: Scan) -> DistributedPlan:
     """Scan the splits that remain after pruning, by the query's file shares if these contain the scan."""
     splits = tuple(sized_splits(plan.source, plan.filters, plan.schema.names))
-    filters = needed_filters(plan.source, splits, plan.filters)
+    filters = tuple(ordered_terms(plan, needed_filters(plan.source, splits, plan.filters)))
     columns = tuple(plan.schema.names)
     scan_id = next(planner.scan_ids)
     scan = ScanExec(

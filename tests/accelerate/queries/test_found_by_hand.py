@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import ArithmeticException
+from pyspark.errors import ArithmeticException, NumberFormatException
 
 import kquery_spark as kq
 from kquery_spark.errors import Unsupported
@@ -135,6 +135,30 @@ def test_rows_without_a_match_can_raise_below_a_join(spark, tmp_path, hint):
         for frame in (spark.sql(sql), spark.sql(sql).transform(kq.kquery_plan, when="always")):
             with pytest.raises(ArithmeticException, match="DIVIDE_BY_ZERO"):
                 frame.collect()
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "CAST(code AS INT) > 5 AND name > 'A'",
+        "name IS NOT NULL AND 10 DIV n > 1",
+        "name IS NOT NULL AND 10 DIV n > 1 AND length(name) = 1",
+        "10 DIV n > (SELECT min(n) FROM found_codes) AND id <> 20",
+        "10 DIV n > (SELECT min(n) FROM found_codes) AND name = 'a'",
+        "id IN (SELECT id FROM found_codes WHERE name IS NOT NULL AND 10 DIV n > 1)",
+    ],
+)
+def test_conditions_see_the_rows_that_they_see_in_spark(spark, tmp_path, condition):
+    """Spark tests a column for NULL right before the first condition that reads it, whatever the query says."""
+    rows = """SELECT id, IF(id = 20, 'bad', '5') AS code, IF(id = 20, NULL, 'a') AS name, IF(id = 20, 0, 2) AS n
+              FROM RANGE(300)"""
+    with view_of_files(spark, "found_codes", rows, tmp_path):
+        query = spark.sql(f"SELECT name, count(*) AS c FROM found_codes WHERE {condition} GROUP BY name")
+        for frame in (query, query.transform(kq.kquery_plan, when="always")):
+            with pytest.raises((ArithmeticException, NumberFormatException)):
+                frame.collect()
+        guarded = "name = 'a' AND 10 DIV n > (SELECT min(n) FROM found_codes) AND code = '5'"
+        assert check(spark.sql(f"SELECT name, sum(id) AS s FROM found_codes WHERE {guarded} GROUP BY name"))
 
 
 REPARTITIONS = {

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kquery_spark.errors import ExecutionError, Unsupported
-from kquery_spark.expr import Column, Expr, Named, columns_of
+from kquery_spark.expr import Case, Column, Expr, Literal, Named, columns_of
 from kquery_spark.expr.properties import always_evaluated, can_raise
 from kquery_spark.expr.traverse import substitute
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import LogicalPlan, Projection, Scan
+from kquery_spark.logical.conditions import evaluation_order
 from kquery_spark.logical.filter import with_filter
 from kquery_spark.logical.partition_conditions import check_partition_conditions
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.types import names as t
 
 # Filters that Spark adds on its own account: they drop rows that a join above drops in any case.
 REDUNDANT_FILTERS = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
@@ -86,24 +88,41 @@ def compute(plan: LogicalPlan, items: list[tuple[int, str, Expr]], context: Cont
 
 @PLANS.handles("Filter", family="projections")
 def filter_(node: CatalystNode, context: Context) -> PlanScope:
-    """Import Filter. Terms without a subquery come first, unless this could raise an error that Spark would not raise."""
+    """Import Filter. Terms without a subquery come first, unless other rows than in Spark would then raise errors."""
     child = context.subtree(node.children[0])
     subqueries = ScalarSubqueries(context)
     translate = context.translator(child.columns, subqueries)
-    early: list[Expr] = []
-    late: list[Expr] = []
+    terms: list[Expr] = []
+    with_subquery: set[Expr] = set()
     for term in conjunct_nodes(node.tree("condition")):
         if term.cls in REDUNDANT_FILTERS:
             continue
         before = subqueries.uses
-        expr = translate(term)
-        plain = subqueries.uses == before
-        (early if plain and (not late or not can_raise(expr)) else late).append(expr)
+        terms.append(translate(term))
+        if subqueries.uses > before:
+            with_subquery.add(terms[-1])
+    late: list[Expr] = []
+    for expr in evaluation_order(terms):
+        if expr in with_subquery or (late and (can_raise(expr) or any(map(can_raise, late)))):
+            late.append(expr)
+    early = [expr for expr in terms if expr not in late]
     _check_directories(child.plan, early)
     plan = with_filter(child.plan, early)
     if late:
-        plan = with_filter(subqueries.attach(plan), late)
+        plan = with_filter(subqueries.attach(plan), _as_steps(late))
     return child.filtered(plan)
+
+
+def _as_steps(terms: Sequence[Expr]) -> list[Expr]:
+    """Return the terms with those from the first one that can raise on as one term, which the optimizer cannot take apart.
+
+    Otherwise, it would push the terms that cannot raise below the subqueries' joins, and the others would see fewer rows.
+    """
+    first = next((i for i, term in enumerate(terms) if can_raise(term)), len(terms) - 1)
+    step = terms[-1]
+    for term in reversed(terms[first:-1]):
+        step = Case(((term, step),), Literal(False, t.BOOL))
+    return [*terms[:first], step]
 
 
 def _check_directories(plan: LogicalPlan, terms: list[Expr]) -> None:
