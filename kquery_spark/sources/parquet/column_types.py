@@ -129,7 +129,10 @@ def has_times(dtype: pa.DataType) -> bool:
 
 
 def is_in_nanoseconds(dtype: pa.DataType) -> bool:
-    """True if a column or a nested part of it has times in nanoseconds; INT96 times are read as microseconds."""
+    """True if a column or a nested part of it has times in nanoseconds; INT96 times are read as microseconds.
+
+    Arrow's type of such times of day is ``t.TIME``, but its values have at most six decimals of a second in the engine.
+    """
     if pa.types.is_nested(dtype):
         return any(is_in_nanoseconds(dtype.field(i).type) for i in range(dtype.num_fields))
-    return bool(pa.types.is_timestamp(dtype) and dtype.unit == "ns")
+    return bool((pa.types.is_timestamp(dtype) or pa.types.is_time64(dtype)) and dtype.unit == "ns")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kquery_spark import kquery_plan
@@ -91,6 +93,25 @@ def test_what_stays_with_spark(spark, views):
         frames += [spark.sql("SELECT CAST(s AS TIME(1)) AS a, to_time(s) AS b FROM times")]
     for frame in frames:
         assert check(frame).coverage < 1
+
+
+@pytest.mark.skipif(SPARK_VERSION < (4, 3), reason="Spark cannot read these times")
+@pytest.mark.parametrize("dtype", [pa.time64("ns"), pa.struct([("t", pa.time64("ns"))])], ids=str)
+def test_spark_reads_times_in_nanoseconds(spark, tmp_path, dtype):
+    """Spark cuts the values of these files off after six decimals, but the engine would read them as they are."""
+    nanos = [1, 3_600_000_000_123, 123_456_789, None]
+    values = pa.array(nanos, pa.time64("ns"))
+    is_struct = pa.types.is_struct(dtype)
+    column = pa.StructArray.from_arrays([values], fields=list(dtype)) if is_struct else values
+    pq.write_table(pa.table({"c": column, "k": [1, 2, 3, 4]}), tmp_path / "times.parquet")
+    with settings(spark, {"spark.sql.timeType.enabled": "true"}):
+        rows = spark.read.schema(f"c {'STRUCT<t: TIME>' if is_struct else 'TIME'}, k BIGINT").parquet(
+            str(tmp_path)
+        )
+        time = "c.t" if is_struct else "c"
+        frame = rows.selectExpr("k", f"CAST({time} AS STRING) AS s", f"{time} = TIME '00:00:00.123456' AS e")
+        assert check(frame).coverage < 1
+        check(rows.where("k > 1").select("k"), coverage=1.0)
 
 
 def test_partitions_results_and_writes(spark, views):
