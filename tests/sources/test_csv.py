@@ -214,6 +214,14 @@ def test_multi_line(spark, tmp_path):
     compare(spark, written(tmp_path, text.replace("\n", "\r\n"), "w.csv"), ddl, header=True, multiLine=True)
 
 
+def test_header_of_multi_line_follows_empty_lines_only(spark, tmp_path):
+    ddl = {"a": "int", "b": "string"}
+    for number, start in enumerate(["\n\n", "\n  \n", " \t\n\n"]):
+        path = written(tmp_path, f"{start}a,b\n1,x\n", f"{number}.csv")
+        for multi_line in (True, False):
+            compare(spark, path, ddl, header=True, multiLine=multi_line)
+
+
 def test_multi_line_declines_what_it_cannot_cut_as_spark_does(tmp_path):
     source = csv_source(
         [str(written(tmp_path, '1,"a\\"b"\n'))], schema_of({"a": "int", "b": "string"}), multiLine=True

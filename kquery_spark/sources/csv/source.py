@@ -147,14 +147,17 @@ class CsvSource(LineSource):
 
 
 def _header_line(block: bytes, options: CsvOptions) -> tuple[str | None, bytes]:
-    """Return the first line that is neither blank nor a comment, and the bytes after it."""
+    """Return the first line that is neither blank nor a comment, and the bytes after it.
+
+    With multiLine, a line of blanks is a record for Spark's tokenizer, so only empty lines before the header are skipped.
+    """
     start = 0
     while start < len(block):
         end = block.find(b"\n", start)
         end = len(block) if end < 0 else end
         text = block[start:end].decode("utf-8", "replace")
         start = end + 1
-        stripped = text.strip(_BLANKS)
+        stripped = text if options.multi_line else text.strip(_BLANKS)
         if stripped and not (options.comment and stripped.startswith(options.comment)):
             return text, block[start:]
     return None, b""
