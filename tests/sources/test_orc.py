@@ -252,6 +252,22 @@ def test_columns_that_differ_in_case_only_are_an_error(spark, tmp_path):
         read_all(orc_source([path]))
 
 
+def test_names_with_dots(spark, tmp_path):
+    """pyarrow selects field ``b`` of column ``a`` for the name ``a.b``, if this field comes later in the file."""
+    columns = [
+        "3 AS `a.b`",
+        "NAMED_STRUCT('b', 4) AS a",
+        "ARRAY(NAMED_STRUCT('d', 5)) AS c",
+        "6 AS `c.d`",
+        "7 AS `e.f`",
+    ]
+    spark.range(1).selectExpr(*columns).write.orc(str(tmp_path / "t"))
+    frame = spark.read.orc(str(tmp_path / "t"))
+    for columns, coverage in ((["a", "c", "`e.f`"], 1), (["`a.b`"], 0), (["`c.d`", "a"], 0)):
+        report = verify(frame.select(*columns))
+        assert report.ok and report.coverage == coverage
+
+
 def test_types_that_are_declined(spark, tmp_path):
     for i, sql in enumerate(
         ("ARRAY(DATE'2019-01-01')", "INTERVAL '1' DAY", "ARRAY(TIMESTAMP'2019-01-01 00:00:00')")

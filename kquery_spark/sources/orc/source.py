@@ -212,10 +212,18 @@ def _lacks_names(schema: pa.Schema) -> bool:
 
 
 def _check_columns(file: DataFile, schema: pa.Schema, fields: Sequence[pa.Field]) -> None:
-    """Raise Unsupported for columns of the table that a file contains twice (ignoring case) or with another type."""
+    """Raise Unsupported for columns that pyarrow may mix up, or that a file has twice (ignoring case) or with other types.
+
+    pyarrow selects columns by dotted paths, so the name ``a.b`` may select field ``b`` of column ``a``.
+    """
     names = set(schema.names)
     folded = Counter(name.lower() for name in schema.names)
+    prefixes = [f"{column.name}." for column in schema if pa.types.is_nested(column.type)]
     for field in fields:
+        if field.name in names and field.name.startswith(tuple(prefixes)):
+            raise Unsupported(
+                f"{file.path} has nested columns, and {field.name} may be the path of a field in one of them"
+            )
         if folded[field.name.lower()] > 1:
             raise Unsupported(f"{file.path} has two columns {field.name} that differ only in case")
         if field.name not in names:
