@@ -40,6 +40,22 @@ def arrow_schema(ddl: str) -> pa.Schema:
     return pa.schema(list(arrow_type(parse_type(f"struct<{ddl}>"), "UTC")))
 
 
+SINGLES = [
+    "3.4028235677973366e38", "3.4028235677973367e38", "340282356779733661637539395458142568447", "340282356779733661637539395458142568448",
+    "16777217", "16777219", "16777217." + "0" * 300 + "1", "16777218." + "9" * 300, "16777219." + "0" * 300 + "1", "7.006492321624085e-46",
+    "7.006492321624086e-46", "1e-400", "1e400",
+]  # fmt: skip
+
+
+def test_floats_between_two_values(spark, tmp_path):
+    """The sign keeps Arrow from parsing the strings."""
+    path = written(tmp_path, "".join(f"{sign}{x}\n" for x in SINGLES for sign in "+-"))
+    compare(spark, path, {"f": "float"})
+    path = written(tmp_path, "".join(f'{{"f": {x}}}\n' for x in ["-0", *SINGLES]))
+    source = json_source([str(path)], arrow_schema("f float"))
+    assert_same(spark.read.schema("f float").json(str(path)), source)
+
+
 DIGITS = [
     "1",
     "٣",

@@ -224,13 +224,19 @@ def parses_as_double(text: str, options: CsvOptions) -> bool:
     return parse_fractional(text, t.DOUBLE, options) is not None
 
 
+# Halfway between the largest float32 and 2^128, the next power of two: from here on, numbers are rounded to infinity.
+_FLOAT_OVERFLOW = decimal.Decimal(2**128 - 2**103)
+_LARGEST_FLOAT = float(np.finfo(np.float32).max)
+
+
 def _nearest_float(value: decimal.Decimal) -> float:
     """Return the float32 that is nearest to a decimal; ties go to the even one."""
-    guess = np.float32(float(value))
-    if not np.isfinite(guess):
-        return float(guess)
+    if value.copy_abs() >= _FLOAT_OVERFLOW:
+        return math.copysign(math.inf, value)
+    # The double may be at or past the limit even if the decimal is not.
+    guess = np.float32(min(max(float(value), -_LARGEST_FLOAT), _LARGEST_FLOAT))
     around = [guess, np.nextafter(guess, np.float32(-np.inf)), np.nextafter(guess, np.float32(np.inf))]
-    with decimal.localcontext(decimal.Context(prec=200)):
+    with decimal.localcontext(decimal.Context(prec=200 + len(value.as_tuple().digits))):
         ranked = sorted(
             (x for x in around if np.isfinite(x)),
             key=lambda x: (abs(decimal.Decimal(float(x)) - value), int(x.view(np.uint32)) & 1),
