@@ -144,8 +144,12 @@ class Bridge:
         return not known
 
     def analyzed(self, frame: DataFrame) -> Any:
-        """Return Spark's analyzed plan of a DataFrame."""
-        return frame._jdf.queryExecution().analyzed()
+        """Return Spark's analyzed plan of a DataFrame, with the results of commands in place of the commands.
+
+        Spark executes a command (INSERT, SHOW TABLES) when its DataFrame is created. A DataFrame of a plan that still has
+        the command would execute it again.
+        """
+        return frame._jdf.queryExecution().commandExecuted()
 
     def optimized(self, frame: DataFrame) -> Any:
         """Return Spark's optimized plan of a DataFrame, which Spark caches."""
