@@ -120,6 +120,7 @@ class _Action:
     run: calls the action of an EngineFrame, which runs it through ``Execution`` and ``Actions`` like any accelerated frame.
     narrowed: returns the query to plan, given the action's arguments. ``take`` is planned with its limit and ``count`` with
     its aggregate, as in PySpark, so that the engine does not compute rows and columns that the action does not return.
+    A write is planned as a copy (see ``_unplanned``).
     """
 
     run: Callable[..., Any]
@@ -145,6 +146,20 @@ def _limited_to_shown(frame: DataFrame, n: int = 20, *_: Any, **__: Any) -> Data
     """Return the first n + 1 rows: Spark shows n rows and needs one more to know whether the result has more."""
     valid = isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**31 - 1
     return frame.limit(n + 1) if valid else frame
+
+
+def _unplanned(frame: DataFrame, *_: Any, **__: Any) -> DataFrame:
+    """Return a copy of the DataFrame that Spark has not planned yet.
+
+    Spark plans each write anew, so a write sees the current caches and the current time. Planning the DataFrame itself would
+    fix both for later writes and for ``collect``, which reuses the DataFrame's plan. Returns the DataFrame itself if it
+    cannot be copied, for example on an unsupported release, where ``kquery_plan`` warns.
+    """
+    try:
+        bridge = get_bridge(frame.sparkSession)
+        return bridge.frame(bridge.analyzed(frame))
+    except Exception:
+        return frame
 
 
 def _sql(session: SparkSession, options: _Options, /, sqlQuery: str, args: Any = None, **kwargs: Any) -> Any:
@@ -189,14 +204,14 @@ _SAME_NAME_ACTIONS = (
     "toLocalIterator",
     "foreach",
     "foreachPartition",
-    "writeTo",
 )
 _ACTIONS: dict[str, _Action] = {
     **{name: _same_action(name) for name in _SAME_NAME_ACTIONS},
     "take": _Action(lambda fast, num: fast.collect(), lambda frame, num: frame.limit(num)),
     SHOW: _Action(show_string_of, _limited_to_shown),
     "count": _Action(lambda fast: int(fast.collect()[0][0]), lambda frame: frame.groupBy().count()),
-    "write": _Action(lambda fast: fast.write),
+    "write": _Action(lambda fast: fast.write, _unplanned),
+    "writeTo": _Action(lambda fast, table: fast.writeTo(table), _unplanned),
 }
 
 

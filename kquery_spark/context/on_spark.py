@@ -258,12 +258,13 @@ class _OpenInput:
 def _imported(frame: SparkFrame, bridge: Bridge, config: EngineConfig) -> _OpenInput:
     """Import the whole query of a DataFrame. Raises Unsupported if Spark has to compute its rows.
 
-    It also raises Unsupported if the query reads catalog, Delta, or Iceberg tables. The result of an open plan is a plain
-    lazy DataFrame, and before an action runs, INSERT or REFRESH may change which files it has to read.
+    It also raises Unsupported if the query reads catalog, Delta, or Iceberg tables, or calls ``current_timestamp()`` or a
+    similar function. The result of an open plan is a plain lazy DataFrame, and before an action runs, INSERT or REFRESH may
+    change which files it has to read, and the time changes.
     """
     plan = spark_plan(frame, bridge)
     if plan.snapshot is not None:
-        raise Unsupported("the tables may change before the rows are computed")
+        raise Unsupported("the tables or the current time may change before the rows are computed")
     query = SparkQuery.parse(plan, bridge, config, partial(workers_have_hdfs_client, bridge))
     imported = query.import_whole()
     object_of = query.tree.facts.jvm_object

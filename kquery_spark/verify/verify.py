@@ -149,7 +149,7 @@ def compare_with_spark(frame: DataFrame) -> Comparison:
         bar.step = "Spark"
         # A DataFrame that reads tables pins their files when it first runs, but the engine plans with the current files. So
         # Spark runs a new copy of the DataFrame: it reads the current files, and does not pin those of the user's DataFrame.
-        reads_tables = planned.snapshot is not None
+        reads_tables = planned.snapshot is not None and planned.snapshot.reads_tables
         expected = _run(unplanned_copy(frame, planned.bridge) if reads_tables else frame)
         bar.advance("the engine")
         if not planned.parts:

@@ -70,7 +70,7 @@ def _frame(
 ) -> DataFrame:
     """Return the query's DataFrame with the engine's parts in it; the original one if Spark has to run the query."""
     if planned.snapshot is not None and not shared_sort:
-        return planned.frame  # the tables may change before an action runs on the resulting DataFrame
+        return planned.frame  # the plan may not be current when an action runs on the resulting DataFrame
     placed_parts = [p if shared_sort else p.for_unordered_consumer for p in parts]
     possible = {p.position: p for p in placed_parts if p is not None}
     if driver_only or len(possible) < len(placed_parts):

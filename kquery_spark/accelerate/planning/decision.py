@@ -120,8 +120,9 @@ def _decide_for_workers(planned: PlannedQuery, part: Part) -> Decision:
         return Decision(False, f"{sentence}: {numbers}.", terms=costs.terms)
     beyond = ""
     if planned.snapshot is not None:
+        changing = "the tables" if planned.snapshot.reads_tables else "the current time, user or database"
         beyond = (
-            " Operations on top of the result run in Spark, because the tables may change before they run."
+            f" Operations on top of the result run in Spark, because {changing} may change before they run."
         )
     elif part.needs_shared_sort:
         beyond = " Operations on top of the sorted result run in Spark (spark.kquery.sortRows)."

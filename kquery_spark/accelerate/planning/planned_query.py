@@ -24,7 +24,8 @@ class PlannedQuery:
 
     plan, root: Spark's optimized plan, as a JVM object and as a tree; None if it could not be read.
     reasons: class name and reason of each declined node, without duplicates. declined: the same with the nodes themselves.
-    snapshot: the state of the catalog tables that the query reads, which may change later; None if it reads none.
+    snapshot: detects that the plan is no longer current, because catalog tables or current values have changed; None if
+    neither can happen.
     worker_problem: why Spark's Python workers cannot run the engine; the query then has no parts.
     """
 

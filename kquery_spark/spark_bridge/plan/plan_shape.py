@@ -15,6 +15,14 @@ def has_subqueries(jvm: Jvm, plan: Any) -> bool:
     return bool(plan.containsPattern(jvm.static(_PATTERN, "PLAN_EXPRESSION")))
 
 
+def has_current_values(jvm: Jvm, plan: Any) -> bool:
+    """Return whether the plan, or a subquery in it, calls ``current_timestamp()``, ``current_user()`` or a similar function.
+
+    Spark's optimizer replaces these by their current values, so an optimized plan has none.
+    """
+    return bool(plan.containsPattern(jvm.static(_PATTERN, "CURRENT_LIKE")))
+
+
 def node_names(jvm: Jvm, plan: Any) -> list[str]:
     """The first word of each node's name, parents first, without the nodes of subqueries."""
     names = jvm.steps("names of nodes", (TREE, "map", "scala.Function1", jvm.getter(TREE, "nodeName")))

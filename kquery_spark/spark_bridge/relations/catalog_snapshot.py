@@ -1,7 +1,8 @@
 """Detects whether tables of the catalog, of Delta and of Iceberg may have changed since a query was planned.
 
 Spark fixes the files of plain paths when a DataFrame is defined. The files of tables can change until its action, by INSERT,
-REFRESH, ALTER or a commit.
+REFRESH, ALTER or a commit. The same applies to the values of ``current_timestamp()`` and similar functions, which Spark
+evaluates when it plans an action.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.jvm.calls import Jvm
-from kquery_spark.spark_bridge.plan.plan_shape import TREE, has_subqueries
+from kquery_spark.spark_bridge.plan.plan_shape import TREE, has_current_values, has_subqueries
 from kquery_spark.spark_bridge.relations.delta import DELTA_PACKAGE, has_newest_snapshot
 from kquery_spark.spark_bridge.relations.delta_snapshots import PREPARES_SCANS, DeltaSnapshots
 from kquery_spark.spark_bridge.session.bridge import Bridge
@@ -34,8 +35,9 @@ _STALE_SECONDS = 5.0  # after this time, another application is assumed to have 
 class SparkPlan:
     """Spark's optimized plan of a query.
 
-    snapshot: detects later changes of the catalog tables that the query reads; None if it reads none. delta_snapshots: the
-    snapshots of Delta tables whose scans Delta has not prepared, so the engine must run the whole query; None without any.
+    snapshot: detects that the plan is no longer current; None if it reads no catalog tables and has no current values, so
+    that it stays current. delta_snapshots: the snapshots of Delta tables whose scans Delta has not prepared, so the engine
+    must run the whole query; None without any.
     """
 
     optimized: Any
@@ -50,9 +52,12 @@ def spark_plan(frame: DataFrame, bridge: Bridge, *, delta_prepares: bool = False
     partitions, so the DataFrame itself would never see later changes. delta_prepares: let Delta prepare its scans in any
     case.
     """
-    leaves = _leaves(bridge.analyzed(frame), bridge.jvm)
+    analyzed = bridge.analyzed(frame)
+    leaves = _leaves(analyzed, bridge.jvm)
     if not _reads_tables(leaves, bridge):
-        return SparkPlan(bridge.optimized(frame), None)
+        changes = has_current_values(bridge.jvm, analyzed)
+        unchanged_tables = CatalogSnapshot(bridge, reads_tables=False) if changes else None
+        return SparkPlan(bridge.optimized(frame), unchanged_tables)
     delta_snapshots = None if delta_prepares else _delta_snapshots(leaves, bridge)
     snapshot = CatalogSnapshot(bridge)
     copy = unplanned_copy(frame, bridge)
@@ -139,16 +144,18 @@ def _has_delta(bridge: Bridge) -> bool:
 class CatalogSnapshot:
     """The time at which planning began, to find out whether another query may have changed a table since then.
 
+    reads_tables: False if only the values of ``current_timestamp()`` and similar functions can change.
     Create it before files are listed. If a statement is running at that time, it may commit at any later time, so the
     snapshot is stale from the beginning.
     """
 
-    def __init__(self, bridge: Bridge) -> None:
+    def __init__(self, bridge: Bridge, reads_tables: bool = True) -> None:
+        self.reads_tables = reads_tables
         self._bridge = bridge
         self._time = time.monotonic()
         self._frames = bridge.frames_made
         self._query = self._number()
-        self._stale = _runs_statements(bridge)
+        self._stale = reads_tables and _runs_statements(bridge)
 
     def _number(self) -> int:
         """Return the number of the next query, which this call uses up.
