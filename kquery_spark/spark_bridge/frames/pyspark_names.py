@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_schema as _to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.spark_bridge.session.setting_values import is_true
 from kquery_spark.types import names as t
 from kquery_spark.types.arrow_types import cast_table
 
@@ -43,11 +44,14 @@ HAS_TO_ARROW = hasattr(DataFrame, "toArrow")
 _SCHEMA_TAKES_ZONE = "timezone" in inspect.signature(_to_arrow_schema).parameters
 
 
-def arrow_schema_of(schema: StructType) -> pa.Schema:
-    """The Arrow schema that ``toArrow`` returns; timestamps are in UTC, whatever the session's time zone is."""
+def arrow_schema_of(schema: StructType, **options: Any) -> pa.Schema:
+    """The Arrow schema that ``toArrow`` returns; timestamps are in UTC, whatever the session's time zone is.
+
+    options: further arguments of PySpark's ``to_arrow_schema``.
+    """
     if _SCHEMA_TAKES_ZONE:
-        return _to_arrow_schema(schema, timezone="UTC")
-    return _to_arrow_schema(schema)
+        return _to_arrow_schema(schema, timezone="UTC", **options)
+    return _to_arrow_schema(schema, **options)
 
 
 def spark_schema_of(schema: pa.Schema) -> StructType:
@@ -61,19 +65,35 @@ def spark_schema_of(schema: pa.Schema) -> StructType:
 
 
 def create_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
-    """``spark.createDataFrame(table, schema)``; PySpark accepts Arrow tables since 4.0."""
+    """``spark.createDataFrame(table, schema)``; PySpark accepts Arrow tables since 4.0.
+
+    PySpark's method also fails if ``spark.sql.execution.arrow.maxRecordsPerBatch`` is not positive, which means no limit.
+    Raises pa.ArrowInvalid if a struct is NULL and has fields that are declared NOT NULL.
+    """
     if HAS_TO_ARROW:
-        return spark.createDataFrame(table, schema)
+        try:
+            return spark.createDataFrame(table, schema)
+        except pa.ArrowInvalid:
+            raise
+        except ValueError:
+            pass
     context: Any = spark.sparkContext
     utils = context._jvm.org.apache.spark.sql.api.python.PythonSQLUtils
     batches = context._serialize_to_jvm(
-        cast_table(table, arrow_schema_of(schema)).to_batches(),
+        cast_table(table, _exchanged_schema(spark, schema)).to_batches(),
         ArrowStreamSerializer(),
         utils.readArrowStreamFromFile,
         context._jvm.org.apache.spark.sql.api.python.ArrowIteratorServer,
     )
     rows = utils.toDataFrame(batches, schema.json(), spark._jsparkSession)
     return ClassicDataFrame(rows, spark)
+
+
+def _exchanged_schema(spark: SparkSession, schema: StructType) -> pa.Schema:
+    """The Arrow schema in which the JVM expects rows from Python, with the large types if the session uses them."""
+    if is_true(spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false")):
+        return arrow_schema_of(schema, prefers_large_types=True)
+    return arrow_schema_of(schema)
 
 
 def arrow_table(frame: DataFrame) -> pa.Table:

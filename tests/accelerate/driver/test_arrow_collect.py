@@ -191,3 +191,27 @@ def test_a_user_can_interrupt_it(large: SparkSession) -> None:
     thread.join(60)
     assert interrupted and not thread.is_alive()
     assert "cancelled" in str(failures[0])
+
+
+@pytest.mark.parametrize("large_types", ["false", "true"])
+@pytest.mark.parametrize("rows", ["0", "-1"])
+def test_batches_without_a_limit(large: SparkSession, rows: str, large_types: str) -> None:
+    """PySpark's ``createDataFrame`` fails without a limit, but actions on nested values and ``show`` need it."""
+    frame = large.sql(
+        "SELECT n % 5 AS k, max(struct(n, 'a')) AS last, max(timestamp_seconds(n)) AS at, collect_set(n % 5) AS of_5 "
+        "FROM large_numbers WHERE n < 100 GROUP BY n % 5 ORDER BY k"
+    )
+    limits = {"spark.sql.execution.arrow.maxRecordsPerBatch": rows}
+    with settings(large, {**limits, "spark.sql.execution.arrow.useLargeVarTypes": large_types}):
+        fast = frame.transform(kquery_plan, when="always")
+        assert fast.collect() == frame.collect()
+        assert fast.tail(2) == frame.tail(2)
+        assert fast._show_string(3) == frame._show_string(3)  # type: ignore[attr-defined]
+        none = frame.where("k > 5")
+        assert none.transform(kquery_plan, when="always").collect() == []
+        context = kq.ExecutionContext(large)
+        context.register_arrow("words", pa.table({"word": ["a", "b", "a"]}))
+        assert context.sql("SELECT word, count(*) AS n FROM words GROUP BY word ORDER BY word").collect() == [
+            {"word": "a", "n": 2},
+            {"word": "b", "n": 1},
+        ]
