@@ -147,10 +147,7 @@ def compare_with_spark(frame: DataFrame) -> Comparison:
     shown = planned.config.progress and not draws_progress(context)
     with bypass(), progress("verify", "runs", 2, enabled=shown) as bar:
         bar.step = "Spark"
-        # A DataFrame that reads tables pins their files when it first runs, but the engine plans with the current files. So
-        # Spark runs a new copy of the DataFrame: it reads the current files, and does not pin those of the user's DataFrame.
-        reads_tables = planned.snapshot is not None and planned.snapshot.reads_tables
-        expected = _run(unplanned_copy(frame, planned.bridge) if reads_tables else frame)
+        expected = _run(_frame_for_spark(frame, planned))
         bar.advance("the engine")
         if not planned.parts:
             if isinstance(expected.result, BaseException):
@@ -167,6 +164,22 @@ def compare_with_spark(frame: DataFrame) -> Comparison:
                 bar.step = "warm runs"
                 report = _with_warm_times(report, frame, planned)
         return Comparison(report, expected, actual, (frame.schema, fast.schema))
+
+
+def _frame_for_spark(frame: DataFrame, planned: PlannedQuery) -> DataFrame:
+    """Return the DataFrame that Spark runs to get the expected answer.
+
+    A DataFrame that reads tables pins their files when it first runs, but the engine plans with the current files. So Spark
+    runs a new copy of the DataFrame: it reads the current files, and does not pin those of the user's DataFrame. If the
+    query has values of ``current_timestamp()`` and similar functions, both engines have to use the values of one plan.
+    """
+    if planned.snapshot is None or not planned.snapshot.reads_tables:
+        return frame
+    if planned.snapshot.has_current_values:
+        with_same_values = planned.bridge.frame(planned.plan)
+        if with_same_values.schema == frame.schema:  # the optimizer may change the nullability of columns
+            return with_same_values
+    return unplanned_copy(frame, planned.bridge)
 
 
 def _with_warm_times(report: Report, frame: DataFrame, planned: PlannedQuery) -> Report:

@@ -32,6 +32,18 @@ def planted(monkeypatch):
     return plant
 
 
+def test_the_current_time_is_the_same_in_both_runs(spark, tmp_path):
+    spark.range(30).selectExpr("id", "id % 4 AS k").write.saveAsTable(
+        "verified_now", path=str(tmp_path / "now")
+    )
+    try:
+        report = kq.verify(spark.sql("SELECT k, count(*), current_timestamp() FROM verified_now GROUP BY k"))
+    finally:
+        spark.sql("DROP TABLE verified_now")
+    assert report.ok, str(report)
+    assert report.coverage == 1.0
+
+
 def test_equal_answers(spark):
     report = kq.verify(spark.sql(QUERY))
     assert report

@@ -54,12 +54,12 @@ def spark_plan(frame: DataFrame, bridge: Bridge, *, delta_prepares: bool = False
     """
     analyzed = bridge.analyzed(frame)
     leaves = _leaves(analyzed, bridge.jvm)
+    current_values = has_current_values(bridge.jvm, analyzed)
     if not _reads_tables(leaves, bridge):
-        changes = has_current_values(bridge.jvm, analyzed)
-        unchanged_tables = CatalogSnapshot(bridge, reads_tables=False) if changes else None
+        unchanged_tables = CatalogSnapshot(bridge, False, True) if current_values else None
         return SparkPlan(bridge.optimized(frame), unchanged_tables)
     delta_snapshots = None if delta_prepares else _delta_snapshots(leaves, bridge)
-    snapshot = CatalogSnapshot(bridge)
+    snapshot = CatalogSnapshot(bridge, True, current_values)
     copy = unplanned_copy(frame, bridge)
     if delta_snapshots is None:
         return SparkPlan(bridge.optimized(copy), snapshot)
@@ -144,13 +144,15 @@ def _has_delta(bridge: Bridge) -> bool:
 class CatalogSnapshot:
     """The time at which planning began, to find out whether another query may have changed a table since then.
 
-    reads_tables: False if only the values of ``current_timestamp()`` and similar functions can change.
+    reads_tables: whether the query reads tables. has_current_values: whether it has values of ``current_timestamp()`` and
+    similar functions, which can change, too.
     Create it before files are listed. If a statement is running at that time, it may commit at any later time, so the
     snapshot is stale from the beginning.
     """
 
-    def __init__(self, bridge: Bridge, reads_tables: bool = True) -> None:
+    def __init__(self, bridge: Bridge, reads_tables: bool, has_current_values: bool) -> None:
         self.reads_tables = reads_tables
+        self.has_current_values = has_current_values
         self._bridge = bridge
         self._time = time.monotonic()
         self._frames = bridge.frames_made
