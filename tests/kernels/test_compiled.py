@@ -254,7 +254,7 @@ def test_kernels_let_other_threads_run(loops, name):
     assert getattr(kernels, name).targetoptions["nogil"]
 
 
-def test_a_compilation_removes_loops_that_nobody_has_used_for_a_month(tmp_path: Path):
+def test_a_compilation_removes_loops_that_were_not_used_for_a_month(tmp_path: Path):
     month = 31 * 86_400
     unused, used, new = (tmp_path / name for name in ("unused", "used", "new"))
     for directory in (unused, used, new):
