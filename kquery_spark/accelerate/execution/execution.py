@@ -22,6 +22,7 @@ from kquery_spark.accelerate.planning.planned_query import PlannedQuery, coverag
 from kquery_spark.logical import Projection, Scan, walk_plan
 from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.executor import Executor
+from kquery_spark.runtime.spark.driver import DriverBusy
 from kquery_spark.runtime.spark.executor import SparkExecutor
 from kquery_spark.spark_bridge.frames.lazy_dataframe import FrameRows, as_classic_frame
 from kquery_spark.spark_bridge.session.bridge import is_stopped
@@ -145,15 +146,19 @@ class Execution(FrameRows):
         return "tasks"
 
     def _in_engine(self, work: Callable[[Actions], R]) -> R:
-        """Run an action in the driver if the query may run there, and as Spark tasks if it exceeds the driver's limits."""
+        """Run an action in the driver if the query may run there; as Spark tasks if it exceeds the driver's limits.
+
+        The frame also uses tasks from then on if the driver is busy, but later frames of the query try the driver again.
+        """
         driver = self.placement.driver
         if driver is not None and not self.cached and not self._exceeds_driver:
             try:
                 return work(DriverActions(driver, self.original, self.frame))
             except LimitReached as reached:
                 clear_frames(reached.__traceback__)  # its frames hold the rows that were computed so far
+                if not isinstance(reached, DriverBusy):
+                    self.placement.parts[0].remember_exceeds_driver()
             self._exceeds_driver = True
-            self.placement.parts[0].remember_exceeds_driver()
             self.placement = replace(self.placement, driver=None)
         if self.cached:
             return work(FrameActions(self.frame))

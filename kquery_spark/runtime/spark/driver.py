@@ -7,6 +7,7 @@ rows, bytes or seconds it stops with LimitReached, and Spark's tasks run the que
 from __future__ import annotations
 
 import decimal
+import threading
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -49,6 +50,11 @@ _MAX_BYTES = 256 << 20  # the bytes that all operators together may produce
 # seconds.
 _BYTES_PER_INPUT_BYTE = 8
 _INPUT_BYTES_DIVISOR = 4  # a quarter of these bytes may be input from earlier stages
+_large_run = threading.Lock()  # held by the run that reads more than 32 MiB
+
+
+class DriverBusy(LimitReached):
+    """Another query that reads more than 32 MiB is running in the driver."""
 
 
 class DriverExecutor(Executor):
@@ -57,7 +63,7 @@ class DriverExecutor(Executor):
     schema: the schema of the result. threaded: returns the same query compiled for threads of the driver; None if it has
     too little or too much work for them, and then the last stage has to be a single task. The rows of earlier stages are
     cached for further actions, as Spark keeps its shuffle files. Methods raise LimitReached if the driver may not do that
-    much work, or if Spark limits the size of its input.
+    much work, or if Spark limits the size of its input, and DriverBusy if another large query is running in the driver.
     """
 
     def __init__(
@@ -94,7 +100,7 @@ class DriverExecutor(Executor):
         scale = max(1.0, _BYTES_PER_INPUT_BYTE * input_bytes / _MAX_BYTES)
         max_bytes = int(scale * _MAX_BYTES)
         control = RunControl(int(scale * _MAX_ROWS), max_bytes)
-        with cancellable(self._bridge.spark, control), self._metered() as meter:
+        with _room(scale > 1.0), cancellable(self._bridge.spark, control), self._metered() as meter:
             batches, stages = self._batches(threaded, max_bytes, meter)
             control.limit_time(scale * MAX_DRIVER_SECONDS)
 
@@ -167,6 +173,23 @@ class DriverExecutor(Executor):
         if LIMIT_REACHED_TAG in tags or sum(batch.nbytes for batch in batches) > limit:
             raise LimitReached("rows of earlier stages")
         return batches
+
+
+@contextmanager
+def _room(is_large: bool) -> Iterator[None]:
+    """Let only one large query at a time run in the driver; raise DriverBusy for a second one.
+
+    Spark's scheduler limits how many tasks run at once, but it does not know of the driver's threads.
+    """
+    if not is_large:
+        yield
+        return
+    if not _large_run.acquire(blocking=False):
+        raise DriverBusy("another large query in the driver")
+    try:
+        yield
+    finally:
+        _large_run.release()
 
 
 def _row_count(batches: Iterable[pa.RecordBatch]) -> int:

@@ -19,6 +19,7 @@ from kquery_spark import kquery_plan
 from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.compiler import placement
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.runtime.spark import driver
 from kquery_spark.spark_bridge.session.bridge import get_bridge
 from tests.accelerate.driver.test_driver import IN_DRIVER, jobs
 from tests.conftest import exhaustive, settings
@@ -162,3 +163,16 @@ def test_tpch_is_the_same_by_threads(
         assert "by 2 threads" in str(kq.explain(frame))
         report = kq.verify(frame)
         assert report.ok, str(report)
+
+
+def test_a_second_large_query_runs_as_tasks(spark: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(driver, "_MAX_BYTES", MEGABYTES)  # so that the table counts as large
+    frame = spark.sql(GROUPS)
+    with settings(spark, {**IN_DRIVER, "spark.kquery.smallBytes": "1m"}):
+        with driver._large_run:
+            fast = kquery_plan(frame, fallback="error")
+            assert jobs(spark, fast.toArrow) > 0
+            assert fast.toArrow().equals(frame.toArrow())
+        again = kquery_plan(frame, fallback="error")
+        assert jobs(spark, lambda: (again.toArrow(), again.count())) == 0
+        assert not driver._large_run.locked()
