@@ -49,6 +49,7 @@ _SHARED_SOURCES = (
     "thrift_scan.py",
     "variants.py",
 )
+_DIRECTORY_PATTERN = "[0-9a-f]" * 16  # the names of cache directories
 _UNUSED_SECONDS = (
     30 * 86_400.0
 )  # after this time without use, the loops of another release or machine are removed
@@ -226,7 +227,7 @@ def _is_own(directory: Path) -> bool:
 def _remove_unused(used: Path) -> None:
     """Remove the directories beside ``used`` in which nothing has changed for a month, such as those of earlier releases."""
     with contextlib.suppress(OSError):
-        for directory in filter(Path.is_dir, used.parent.iterdir()):
+        for directory in used.parent.glob(_DIRECTORY_PATTERN):
             if not any(_is_younger(path, _UNUSED_SECONDS) for path in (directory, *directory.iterdir())):
                 shutil.rmtree(directory, ignore_errors=True)
 

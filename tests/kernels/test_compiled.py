@@ -256,18 +256,18 @@ def test_kernels_let_other_threads_run(loops, name):
 
 def test_a_compilation_removes_loops_that_were_not_used_for_a_month(tmp_path: Path):
     month = 31 * 86_400
-    unused, used, new = (tmp_path / name for name in ("unused", "used", "new"))
-    for directory in (unused, used, new):
+    unused, used, new, other = (tmp_path / name for name in ("0" * 16, "1" * 16, "a" * 16, "other"))
+    for directory in (unused, used, new, other):
         (directory / "loops").mkdir(parents=True)
         (directory / "loops" / "parquet.nbi").write_text("machine code")
         for path in (directory / "ready", directory / "started"):
             path.touch()
-    for directory in (unused, used):
+    for directory in (unused, used, other):
         for path in (*directory.iterdir(), directory):
             os.utime(path, (time.time() - month,) * 2)
     (used / "ready").touch()  # as a process does when it loads the loops
     compiled._remove_unused(new)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "used"]
+    assert sorted(tmp_path.iterdir()) == sorted((used, new, other))
     assert (used / "loops" / "parquet.nbi").exists()
 
 
