@@ -34,6 +34,13 @@ SELECT g, k, grouping_id() AS i, try_sum(d) AS s, try_avg(d) AS a, try_sum(l) AS
 query context_declines(try_sum)
 SELECT k, g, grouping_id() AS i, try_sum(d) FILTER (WHERE x > 1) AS s FROM t GROUP BY GROUPING SETS ((k, g), (k), ())
 
+-- no subgroup overflows
+query
+SELECT g, grouping_id() AS i, sum(d) AS s FROM t GROUP BY ROLLUP (g)
+
+query
+SELECT g, k, grouping_id() AS i, sum(d) AS s FROM t WHERE x IN (1, 3, 5) GROUP BY CUBE (g, k)
+
 -- Spark itself adds up sums of each distinct value
 query context_declines(try_sum)
 SELECT g, try_sum(d) AS s, count(DISTINCT k) AS c FROM t GROUP BY g
