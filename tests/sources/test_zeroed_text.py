@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+import kquery_spark as kq
 from kquery_spark import kquery_plan
 
 ROWS = 300
@@ -36,10 +37,30 @@ def answer(run: Callable[[], Any]) -> Any:
         return True
 
 
+def collect_planned(frame: DataFrame) -> list[Any]:
+    """Collect with an explicit plan of the engine."""
+    return frame.transform(kquery_plan, when="always").collect()
+
+
+def collect_enabled(frame: DataFrame) -> list[Any]:
+    """Collect in an enabled session, which runs also small queries in the engine."""
+    spark = frame.sparkSession
+    kq.enable(spark, when="always")
+    try:
+        return frame.collect()
+    finally:
+        kq.disable(spark)
+
+
+@pytest.mark.parametrize("collect", [collect_planned, collect_enabled])
 @pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED", "FAILFAST"])
 @pytest.mark.parametrize("format_name", LINES)
 def test_the_engine_answers_as_spark_does(
-    spark: SparkSession, tmp_path: Path, format_name: str, mode: str
+    spark: SparkSession,
+    tmp_path: Path,
+    format_name: str,
+    mode: str,
+    collect: Callable[[DataFrame], list[Any]],
 ) -> None:
     data = "".join(f"{LINES[format_name](i)}\n" for i in range(ROWS)).encode()
     differing = {}
@@ -51,7 +72,7 @@ def test_the_engine_answers_as_spark_does(
         expected = answer(frame.collect)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            actual = answer(frame.transform(kquery_plan, when="always").collect)
+            actual = answer(lambda frame=frame: collect(frame))
         if actual != expected:
             differing[name] = (actual, expected)
     assert not differing
