@@ -1,7 +1,8 @@
 """A session with credentials of object stores whose queries run in the engine, and a search for them in all that it leaves.
 
-``credentials.py DIRECTORY engine`` prints where each credential was seen, as JSON; with ``plain`` only Spark runs queries.
-``test_credentials.py`` starts both: credentials may be seen only where Spark itself shows them. The workers need them. They
+``credentials.py DIRECTORY engine MASTER`` prints where each credential was seen, as JSON; with ``plain`` only Spark runs queries.
+``test_credentials.py`` starts both: credentials may be seen only where Spark itself shows them. With ``local-cluster`` as the
+master, it also searches the standard output and error of the executors, which log as the driver does. The workers need them. They
 travel in the pickled function of each stage, as Spark's own travel in the Hadoop configuration that it broadcasts.
 """
 
@@ -20,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 from click.testing import CliRunner
@@ -102,7 +104,7 @@ logger.spark.level = debug
 """
 
 
-def session(directory: Path, endpoint: str) -> Any:
+def session(directory: Path, endpoint: str, master: str) -> Any:
     """A session that logs all that it does, with credentials in its settings."""
     key_file = directory / "google.json"
     key_file.write_text(json.dumps({"private_key": GOOGLE_KEY, "type": "service_account"}))
@@ -120,13 +122,18 @@ def session(directory: Path, endpoint: str) -> Any:
     (directory / "local").mkdir()
     builder = (
         kq.configure(SparkSession.builder)
-        .master("local[2]")
+        .master(master)
         .config("spark.ui.enabled", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.local.dir", str(directory / "local"))
         .config("spark.sql.warehouse.dir", str(directory / "warehouse"))
         .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={directory}/log4j2.properties")
+        .config(
+            "spark.executor.extraJavaOptions", f"-Dlog4j2.configurationFile={directory}/log4j2.properties"
+        )
+        .config("spark.executor.memory", "1g")
+        .config("spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"])
         .config("spark.eventLog.enabled", "true")
         .config("spark.eventLog.compress", "false")
         .config("spark.eventLog.dir", str(directory / "events"))
@@ -135,6 +142,25 @@ def session(directory: Path, endpoint: str) -> Any:
     for name, value in hadoop.items():
         builder = builder.config(f"spark.hadoop.{name}", value)
     return builder.getOrCreate()
+
+
+def executor_directories() -> list[Path]:
+    """The working directories of this cluster's executors, which have their standard output and error."""
+    running = psutil.Process().children(recursive=True)
+    return [
+        Path(process.cwd())
+        for process in running
+        if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in process.cmdline()
+    ]
+
+
+def search_log(findings: Findings, log: str, process: str = "") -> None:
+    """Search a log by the class that wrote each line; ``process`` is a prefix of these places."""
+    for line in log.splitlines():
+        level, _, rest = line.partition(" ")
+        is_logged = level in ("TRACE", "DEBUG", "INFO", "WARN", "ERROR")
+        place = f"log of {rest.partition(':')[0]}" if is_logged else "standard error"
+        findings.search(process + place, line)
 
 
 def strings_of(frame: Any) -> Iterator[tuple[str, str]]:
@@ -224,7 +250,7 @@ def main() -> None:
         store = new_bucket(endpoint, "secret-bucket")
         for number in range(2):
             pq.write_table(table, f"secret-bucket/t/{number}.parquet", filesystem=store)
-        spark = session(directory, endpoint)
+        spark = session(directory, endpoint, sys.argv[3])
         watch = FileWatch(findings, directory / "local", directory / "scratch", directory / "events")
         watch.start()
         if sys.argv[2] == "plain":
@@ -232,6 +258,7 @@ def main() -> None:
         else:
             run_queries(spark, findings, directory)
             run_failures(spark, findings)
+        executors = executor_directories()
         spark.stop()
         time.sleep(0.5)
         watch.ended.set()
@@ -244,11 +271,10 @@ def main() -> None:
     )
     assert result.exit_code == 0, result.output
     findings.search("qualify", result.output + page.read_text() + numbers.read_text())
-    log = (directory / "logs" / "stderr").read_text(errors="replace")
-    for line in log.splitlines():
-        level, _, rest = line.partition(" ")
-        is_logged = level in ("TRACE", "DEBUG", "INFO", "WARN", "ERROR")
-        findings.search(f"log of {rest.partition(':')[0]}" if is_logged else "standard error", line)
+    search_log(findings, (directory / "logs" / "stderr").read_text(errors="replace"))
+    for executor in executors:
+        search_log(findings, (executor / "stderr").read_text(errors="replace"), "executor: ")
+        findings.search("executor: standard output", (executor / "stdout").read_bytes())
     for log in logs:
         for line in log.read_text().splitlines():
             findings.search(f"event {json.loads(line)['Event'].rpartition('.')[2]}", line)

@@ -21,13 +21,17 @@ _SEARCHED = {
     "files of local", "warnings", "qualify", "standard error", "event SparkListenerJobStart", "event SparkListenerTaskEnd",
     "event SparkListenerSQLExecutionStart", "error of s3a://secret-bucket/none", "error of a missing object",
 }  # fmt: skip
+#: Executors log each task at DEBUG level, and where its Python worker runs.
+_SEARCHED_IN_CLUSTERS = {
+    "executor: standard output", "executor: standard error", "executor: log of org.apache.spark.executor.Executor",
+}  # fmt: skip
 
 
-def search(directory: Path, engine: str) -> dict[str, Any]:
+def search(directory: Path, engine: str, master: str) -> dict[str, Any]:
     """What a run of credentials.py prints."""
     script = Path(__file__).with_name("credentials.py")
     run = subprocess.run(
-        [sys.executable, str(script), str(directory), engine],
+        [sys.executable, str(script), str(directory), engine, master],
         env={**os.environ, **worker_environment()}, capture_output=True, text=True, timeout=900,
     )  # fmt: skip
     log = directory / "logs" / "stderr"
@@ -37,9 +41,12 @@ def search(directory: Path, engine: str) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(1800)
-def test_credentials_show_only_where_spark_shows_them(tmp_path_factory: pytest.TempPathFactory) -> None:
-    plain, engine = (search(tmp_path_factory.mktemp(name), name) for name in ("plain", "engine"))
-    assert set(engine["searched"]) >= _SEARCHED
+@pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,2048]"])
+def test_credentials_show_only_where_spark_shows_them(
+    tmp_path_factory: pytest.TempPathFactory, master: str
+) -> None:
+    plain, engine = (search(tmp_path_factory.mktemp(name), name, master) for name in ("plain", "engine"))
+    assert set(engine["searched"]) >= _SEARCHED | (_SEARCHED_IN_CLUSTERS if "cluster" in master else set())
     shown = {
         place: sorted(set(names) - set(plain["seen"].get(place, ())))
         for place, names in engine["seen"].items()
