@@ -18,7 +18,6 @@ R = TypeVar("R")
 
 _LARGEST_ALLOCATION_SHARE = 4  # one allocation may take a quarter of the limit
 _NEGLIGIBLE_BYTES = 1 << 20
-_SMALL_RUN_BYTES = 256 << 20  # a run that may not produce more than this many bytes needs small batches
 
 
 class RunStopped(BaseException):
@@ -38,7 +37,8 @@ class RunControl:
 
     max_rows, max_bytes: limits for the output of all operators together; None: no limit.
     within: the control of the run that this one is part of; its limits apply.
-    small_batches: True if operators should produce small batches, because many runs share the memory.
+    small_batches: True if operators should produce small batches, because many runs share the memory. By default, runs
+    with a limit of bytes have small batches.
     negligible_bytes: the size of an allocation does not have to be computed exactly if an upper bound is below this number.
     """
 
@@ -47,8 +47,10 @@ class RunControl:
         max_rows: int | None = None,
         max_bytes: int | None = None,
         within: RunControl | None = None,
-        small_batches: bool = False,
+        small_batches: bool | None = None,
     ) -> None:
+        if small_batches is None:
+            small_batches = max_bytes is not None
         self.max_rows: int | None = max_rows if within is None else within.max_rows
         self.max_bytes: int | None = max_bytes if within is None else within.max_bytes
         self.small_batches: bool = small_batches if within is None else within.small_batches
@@ -156,8 +158,6 @@ def bounding_control() -> RunControl | None:
 
 
 def needs_small_batches() -> bool:
-    """True if this run may produce few bytes or shares its memory: operators should make small batches."""
+    """True if operators should make small batches: the run has a low limit of bytes, or shares its memory with others."""
     control = _CURRENT.get()
-    return control is not None and (
-        control.small_batches or (control.max_bytes is not None and control.max_bytes <= _SMALL_RUN_BYTES)
-    )
+    return control is not None and control.small_batches

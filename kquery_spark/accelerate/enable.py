@@ -120,7 +120,7 @@ class _Action:
     run: calls the action of an EngineFrame, which runs it through ``Execution`` and ``Actions`` like any accelerated frame.
     narrowed: returns the query to plan, given the action's arguments. ``take`` is planned with its limit and ``count`` with
     its aggregate, as in PySpark, so that the engine does not compute rows and columns that the action does not return.
-    A write is planned as a copy (see ``_unplanned``).
+    For a write, it returns a copy that Spark has not planned yet (see ``_unplanned``).
     """
 
     run: Callable[..., Any]
@@ -151,13 +151,14 @@ def _limited_to_shown(frame: DataFrame, n: int = 20, *_: Any, **__: Any) -> Data
 def _unplanned(frame: DataFrame, *_: Any, **__: Any) -> DataFrame:
     """Return a copy of the DataFrame that Spark has not planned yet.
 
-    Spark plans each write anew, so a write sees the current caches and the current time. Planning the DataFrame itself would
-    fix both for later writes and for ``collect``, which reuses the DataFrame's plan. Returns the DataFrame itself if it
-    cannot be copied, for example on an unsupported release, where ``kquery_plan`` warns.
+    Spark plans each write anew, so a write sees the current caches and the current time. If the DataFrame itself were
+    planned, later writes and ``collect`` would reuse this plan with the caches and the time of the first write. Returns the
+    DataFrame itself if it cannot be copied, for example on an unsupported release, where ``kquery_plan`` warns.
     """
+    from kquery_spark.spark_bridge.relations.catalog_snapshot import unplanned_copy
+
     try:
-        bridge = get_bridge(frame.sparkSession)
-        return bridge.frame(bridge.analyzed(frame))
+        return unplanned_copy(frame, get_bridge(frame.sparkSession))
     except Exception:
         return frame
 

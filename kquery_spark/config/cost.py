@@ -70,7 +70,8 @@ class CostModel:
     )
     driver_rows: float = setting(
         1e6,
-        "The driver runs the last stage only if the result and each join are estimated to have fewer rows.",
+        "The driver runs a query only if the result and each join are estimated to have at most this many rows, or no more "
+        "rows than the largest scan. Its threads also need aggregates of at most this many groups.",
     )
     threaded_bytes: float = setting(
         3.15e6, "Bytes to decode from which on several threads of the driver are faster than one."

@@ -16,9 +16,8 @@ DEFAULT_MAX_MEMORY_BYTES = 1 << 30  # the largest budget of a task if memory_byt
 DEFAULT_REQUEST_SECONDS = 60
 _INTEGER = re.compile(r"([0-9]{1,19})([kmg]?)b?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
-_MAX_CORES_OF_THREADED_QUERIES = (
-    4  # with more, workers share the work better: threads wait for the interpreter lock
-)
+# With more cores, Python workers are faster than the driver's threads, which wait for the interpreter lock.
+_MAX_CORES_OF_RAISED_LIMITS = 4
 _MAX_TASKS = 100_000  # each costs the driver some kilobytes, and a Spark job with more hardly starts
 RULES = (
     *("subquery_to_join", "constant_folding", "associative_operators", "predicate_simplification"),
@@ -106,8 +105,11 @@ class EngineConfig:
 
     @classmethod
     def for_local_master(cls, cores: int) -> EngineConfig:
-        """Return the defaults under a local master, whose tasks would run on the driver's cores anyway."""
-        if cores > _MAX_CORES_OF_THREADED_QUERIES:
+        """Return the defaults under a local master.
+
+        With few cores, the driver runs larger queries than on a cluster: Spark's tasks would run on its cores anyway.
+        """
+        if cores > _MAX_CORES_OF_RAISED_LIMITS:
             return cls(parallelism=cores)
         return cls(parallelism=cores, driver_bytes=64 << 20, thread_bytes=128 << 20)
 

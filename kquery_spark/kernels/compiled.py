@@ -50,9 +50,7 @@ _SHARED_SOURCES = (
     "variants.py",
 )
 _DIRECTORY_PATTERN = "[0-9a-f]" * 16  # the names of cache directories
-_UNUSED_SECONDS = (
-    30 * 86_400.0
-)  # after this time without use, the loops of another release or machine are removed
+_UNUSED_SECONDS = 30 * 86_400.0  # after this time, unused loops of another release or machine are removed
 _WARMUP_CHUNKS = 100  # column chunks; reading this many takes less time than importing numba
 _NEVER = float("inf")
 _POLL_SECONDS = 1.0  # interval at which a process checks for the compiled result
@@ -146,7 +144,7 @@ class CompiledLoops:
             self._next_check_time = _NEVER  # a failed import is not repeated in this process
             with contextlib.suppress(Exception):  # for example incompatible versions, or a broken cache
                 self._module = self._import_package(directory)
-                (directory / _READY).touch()  # it was used just now
+                (directory / _READY).touch()  # its time says when the loops were last used
         elif _is_younger(directory / _FAILED, _RETRY_SECONDS):
             self._next_check_time = _NEVER
         elif _claim_compilation(directory):
@@ -226,10 +224,13 @@ def _is_own(directory: Path) -> bool:
 
 def _remove_unused(used: Path) -> None:
     """Remove the directories beside ``used`` in which nothing has changed for a month, such as those of earlier releases."""
-    with contextlib.suppress(OSError):
-        for directory in used.parent.glob(_DIRECTORY_PATTERN):
+    for directory in used.parent.glob(_DIRECTORY_PATTERN):
+        with contextlib.suppress(OSError):
             if not any(_is_younger(path, _UNUSED_SECONDS) for path in (directory, *directory.iterdir())):
-                shutil.rmtree(directory, ignore_errors=True)
+                (directory / _READY).unlink(
+                    missing_ok=True
+                )  # first, so that no process loads a part of the loops
+                shutil.rmtree(directory)
 
 
 def _processor() -> str:

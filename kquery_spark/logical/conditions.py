@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kquery_spark.expr import Call, Column, Expr, columns_of
+from kquery_spark.expr import Call, Cast, Column, Expr, Literal, columns_of
 from kquery_spark.expr.properties import can_raise, conjuncts
+from kquery_spark.functions.nullability import Nullability
 from kquery_spark.functions.sql_form import Logic
 from kquery_spark.logical.join import JoinKey
 
@@ -50,7 +51,7 @@ def evaluation_order(terms: Sequence[Expr]) -> list[Expr]:
 
     Spark's FilterExec does not evaluate IS NOT NULL in the order of the query: it tests a column right before the first
     other term that reads it, and the remaining columns last. ``a IS NOT NULL AND 1 / b > 0 AND a > 5`` raises for a row
-    with b = 0 even if a is NULL. Its generated code does so; its interpreter raises for fewer rows.
+    with b = 0 even if a is NULL. This is the order of Spark's generated code; its interpreter raises for fewer rows.
     """
     if not any(map(can_raise, terms)):
         return list(terms)
@@ -66,7 +67,17 @@ def evaluation_order(terms: Sequence[Expr]) -> list[Expr]:
 
 
 def _is_deferred(term: Expr) -> bool:
-    return isinstance(term, Call) and term.logic is Logic.IS_NOT_NULL and not can_raise(term)
+    """True for an IS NOT NULL that Spark moves from its place in the query."""
+    if not (isinstance(term, Call) and term.logic is Logic.IS_NOT_NULL):
+        return False
+    return not can_raise(term) or _is_null_intolerant(term.children[0])
+
+
+def _is_null_intolerant(expr: Expr) -> bool:
+    """True if the value is NULL whenever a column that it reads is NULL (Spark's NullIntolerant)."""
+    if isinstance(expr, Call) and expr.entry.nullable is not Nullability.ANY_ARGUMENT:
+        return False
+    return isinstance(expr, Call | Cast | Column | Literal) and all(map(_is_null_intolerant, expr.children))
 
 
 def _tests_column(test: Expr) -> bool:

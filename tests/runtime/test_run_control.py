@@ -93,12 +93,11 @@ def test_within_its_limits_a_run_gives_the_same():
         RunControl(max_rows=control.rows // 2).controlled(frame.to_arrow)()
 
 
-def test_a_run_that_may_produce_little_has_small_batches():
-    controls = {64: True, 256: True, 1024: False, None: False}
-    for megabytes, small in controls.items():
-        control = RunControl(max_bytes=megabytes and megabytes * MEGABYTES)
-        assert call_under(control, needs_small_batches) == small
+def test_a_run_with_a_limit_of_bytes_has_small_batches_by_default():
+    assert call_under(RunControl(max_bytes=1), needs_small_batches)
     assert call_under(RunControl(small_batches=True), needs_small_batches)
+    assert not call_under(RunControl(max_bytes=1, small_batches=False), needs_small_batches)
+    assert not call_under(RunControl(), needs_small_batches)
 
 
 def test_a_semi_join_of_one_key_makes_no_pairs():

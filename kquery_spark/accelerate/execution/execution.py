@@ -72,6 +72,7 @@ class Execution(FrameRows):
         self.rescue = rescue
         self.cached = False
         self._exceeds_driver = False
+        self._found_driver_busy = False  # in the last action that tried it
         self._renew = renew
         self._base_frame: DataFrame | None = None
         self._reused_placement: PlacedQuery | None = None
@@ -138,28 +139,31 @@ class Execution(FrameRows):
         placement = self.placement
         if self.cached or not placement.parts:
             return "spark"
-        if action != "write" and placement.driver is not None and not self._exceeds_driver:
+        is_refused = self._exceeds_driver or self._found_driver_busy
+        if action != "write" and placement.driver is not None and not is_refused:
             return "driver"
         # If the driver does not run a driver-only query, only actions that collect the rows as Arrow payloads gain.
-        if placement.driver_only and (self._exceeds_driver or action not in _PLAN_REUSING_ACTIONS):
+        if placement.driver_only and (is_refused or action not in _PLAN_REUSING_ACTIONS):
             return "spark"
         return "tasks"
 
     def _in_engine(self, work: Callable[[Actions], R]) -> R:
         """Run an action in the driver if the query may run there; as Spark tasks if it exceeds the driver's limits.
 
-        The frame also uses tasks from then on if the driver is busy, but later frames of the query try the driver again.
+        If the driver is busy, only this action runs as tasks.
         """
         driver = self.placement.driver
         if driver is not None and not self.cached and not self._exceeds_driver:
+            self._found_driver_busy = False
             try:
                 return work(DriverActions(driver, self.original, self.frame))
+            except DriverBusy:
+                self._found_driver_busy = True
             except LimitReached as reached:
                 clear_frames(reached.__traceback__)  # its frames hold the rows that were computed so far
-                if not isinstance(reached, DriverBusy):
-                    self.placement.parts[0].remember_exceeds_driver()
-            self._exceeds_driver = True
-            self.placement = replace(self.placement, driver=None)
+                self._exceeds_driver = True
+                self.placement.parts[0].remember_exceeds_driver()
+                self.placement = replace(self.placement, driver=None)
         if self.cached:
             return work(FrameActions(self.frame))
         with self._described_jobs():
@@ -174,7 +178,7 @@ class Execution(FrameRows):
         return job_description(self.original.sparkSession.sparkContext, description)
 
     def _renew_placement(self, action: str) -> None:
-        """Plan again if tables have changed: before each action, but only once for all actions in ``_PLAN_REUSING_ACTIONS``.
+        """Plan a stale query again: before each action, but only once for all actions in ``_PLAN_REUSING_ACTIONS``.
 
         Spark itself behaves like this: it reuses the physical plan of the first such action.
         """
@@ -188,7 +192,7 @@ class Execution(FrameRows):
             self._reused_placement = self.placement
 
     def replan_if_stale(self) -> None:
-        """Plan the query again if its catalog tables may have changed since planning."""
+        """Plan the query again if its catalog tables or current values may have changed since planning."""
         snapshot = self.placement.planned.snapshot
         if snapshot is None or self._renew is None or self.cached or not snapshot.is_stale():
             return

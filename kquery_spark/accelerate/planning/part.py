@@ -72,7 +72,8 @@ class Part:
     def threaded(self) -> CompiledQuery | None:
         """The stages compiled for threads of the driver; None if the part has too little or too much work for threads.
 
-        Row-wise parts have none. Their first rows need only a few rows of a file, but the engine reads whole row groups.
+        Row-wise parts are not compiled for threads. Their first rows need only a few rows of a file, but the engine would
+        read whole row groups.
         """
         config = self.compiled.config
         threads = min(config.parallelism, available_cores())
@@ -101,9 +102,10 @@ class Part:
 
     @cached_property
     def is_bounded(self) -> bool:
-        """True if the driver may run the last stage: no Generate, no Python function, few rows, and no exploding join.
+        """True if the driver may run the part: no Generate, no Python function, and no large result or join.
 
-        The user's Python functions run in a worker process, as in Spark.
+        A result or a join is large if it is estimated to have more rows than ``driver_rows`` and than the largest scan. The
+        user's Python functions run in a worker process, as in Spark.
         """
         nodes = list(walk_plan(self.compiled.optimized))
         if any(n.calls_python or isinstance(n, Generate) for n in nodes):
@@ -111,8 +113,12 @@ class Part:
         max_rows = max(self.costs.driver_rows, self._most_rows(Scan))
         return max(self.compiled.estimate.rows, self._most_rows(Join)) <= max_rows
 
+    @cached_property
+    def _estimator(self) -> Estimator:
+        return Estimator()
+
     def _most_rows(self, kind: type[LogicalPlan]) -> float:
         """Return the estimated rows of the largest node of a kind; 0 if there is none."""
-        estimate = Estimator().estimate
+        estimate = self._estimator.estimate
         nodes = walk_plan(self.compiled.optimized)
         return max((estimate(node).rows for node in nodes if isinstance(node, kind)), default=0.0)

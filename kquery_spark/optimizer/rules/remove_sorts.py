@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kquery_spark.expr import substitute
 from kquery_spark.expr.properties import is_pure
-from kquery_spark.logical import Aggregate, Filter, Join, LogicalPlan, Projection, Sort
+from kquery_spark.logical import Aggregate, Filter, Join, LogicalPlan, Projection, Sort, walk_plan
 from kquery_spark.logical.plan import with_new_children
 
 
@@ -12,8 +11,8 @@ def remove_sorts(plan: LogicalPlan) -> LogicalPlan:
     """Remove a ``Sort`` below an ``Aggregate``, a join or another sort, which do not depend on the order of their rows.
 
     A sort remains below an aggregate that depends on the order (first, collect_list, sums of floats), as in Spark's
-    EliminateSorts, and below every limit. Spark sees a sort only through projections and filters, so a sort by a key that
-    can raise remains below all other nodes, such as a union.
+    EliminateSorts, and below every limit. Spark removes a sort only if just projections and filters are between it and
+    the other node, so a sort by a key that can raise remains below all other nodes, such as a union.
     """
     return _visit(plan, order_matters=True, seen_by_spark=False)
 
@@ -25,7 +24,7 @@ def _visit(plan: LogicalPlan, order_matters: bool, seen_by_spark: bool) -> Logic
     projections and filters are between the plan and an aggregate, a join or a sort.
     """
     if isinstance(plan, Sort) and not order_matters and (seen_by_spark or _has_pure_keys(plan)):
-        return _visit(plan.child, False, seen_by_spark)
+        return _visit(plan.child, order_matters=False, seen_by_spark=seen_by_spark)
     order_below = plan.is_order_sensitive(order_matters)
     seen = isinstance(plan, Aggregate | Join | Sort) or (
         seen_by_spark and isinstance(plan, Projection | Filter)
@@ -34,6 +33,5 @@ def _visit(plan: LogicalPlan, order_matters: bool, seen_by_spark: bool) -> Logic
 
 
 def _has_pure_keys(sort: Sort) -> bool:
-    """True if no key can raise, whether the sort itself computes it or the projection below."""
-    below = sort.child.definitions if isinstance(sort.child, Projection) else {}
-    return all(is_pure(substitute(key, below)) for key in sort.expressions)
+    """True if no key can raise, whether the sort computes it or a node below."""
+    return all(is_pure(expr) for node in walk_plan(sort) for expr in node.expressions)

@@ -32,8 +32,8 @@ def apply(
     """Return the value of the call in each row. body: evaluates the lambda's body over a batch of ``body_schema``."""
     schema = body_schema(expr)
     outer = [vector.physical(num_rows) for vector in captured]
-    # Bytes per element that exist together at least: its row, the parameters, and the result. An array of 128 MB may be
-    # built for a batch, but the several arrays of a lambda should together not be much larger than this.
+    # At least this many bytes per element are in memory at once: its row number, the parameters, and the result. They are
+    # reserved together, so that all arrays of a lambda are not much larger than the 128 MB that one array may have.
     types = [*(field.type for field in expr.parameter_fields), expr.body.dtype]
     element_bytes = 8 + sum(map(fixed_bytes, types))
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _MAX_TOP_K_ROWS = 100_000  # larger limits above a sort are lowered as a full sort and a limit
 # In multiples of small_bytes: for fewer bytes, one task has sorted them before several tasks have started.
 _SHARED_SORT_SMALL_BYTES = 2.0
+_MAX_SINGLE_SORT_BYTES = 8 << 20  # below this and driver_bytes, the driver sorts alone
 
 
 @lowers(Sort)
@@ -36,7 +37,10 @@ def lower_result_sort(planner: Planner, plan: Sort) -> DistributedPlan:
     If the files are clustered by the key, the tasks read the ranges directly. Otherwise the rows are exchanged by range.
     """
     nbytes = planner.nbytes(plan.child)
-    min_bytes = max(_SHARED_SORT_SMALL_BYTES * planner.config.small_bytes, planner.config.driver_bytes)
+    min_bytes = max(
+        _SHARED_SORT_SMALL_BYTES * planner.config.small_bytes,
+        min(planner.config.driver_bytes, _MAX_SINGLE_SORT_BYTES),
+    )
     if planner.one_task or nbytes < min_bytes:
         return lower_sort(planner, plan)
     _check_keys(plan)

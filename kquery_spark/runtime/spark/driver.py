@@ -42,15 +42,16 @@ from kquery_spark.task_errors import task_error
 
 R = TypeVar("R")
 
+# The next three are the limits of a run that reads up to 32 MiB. For more input, they grow in proportion to it: a run
+# that reads 128 MiB may take four times the seconds, and produce four times the rows and bytes.
 MAX_DRIVER_SECONDS = 3.0
 """The time after which the driver gives up and Spark's tasks run the query instead."""
 _MAX_ROWS = 20_000_000  # the rows that all operators together may produce
 _MAX_BYTES = 256 << 20  # the bytes that all operators together may produce
-# For more than 32 MiB of input, operators may produce this many bytes for each byte of it, in proportionally more rows and
-# seconds.
-_BYTES_PER_INPUT_BYTE = 8
-_INPUT_BYTES_DIVISOR = 4  # a quarter of these bytes may be input from earlier stages
-_large_run = threading.Lock()  # held by the run that reads more than 32 MiB
+_BYTES_PER_INPUT_BYTE = 8  # the bytes that they may produce for each byte of larger inputs
+_MIN_BYTES_OF_LARGE_BATCHES = 384 << 20  # a run that may produce fewer bytes has small batches
+_INPUT_BYTES_DIVISOR = 4  # input from earlier stages may take a quarter of the bytes that the run may produce
+_large_run = threading.Lock()  # held by a run that reads more than 32 MiB
 
 
 class DriverBusy(LimitReached):
@@ -99,8 +100,9 @@ class DriverExecutor(Executor):
         input_bytes = self._graph.result_input_bytes if threaded is None else threaded.estimate.scanned
         scale = max(1.0, _BYTES_PER_INPUT_BYTE * input_bytes / _MAX_BYTES)
         max_bytes = int(scale * _MAX_BYTES)
-        control = RunControl(int(scale * _MAX_ROWS), max_bytes)
-        with _room(scale > 1.0), cancellable(self._bridge.spark, control), self._metered() as meter:
+        small_batches = max_bytes < _MIN_BYTES_OF_LARGE_BATCHES
+        control = RunControl(int(scale * _MAX_ROWS), max_bytes, small_batches=small_batches)
+        with _one_large_run(scale > 1.0), cancellable(self._bridge.spark, control), self._metered() as meter:
             batches, stages = self._batches(threaded, max_bytes, meter)
             control.limit_time(scale * MAX_DRIVER_SECONDS)
 
@@ -176,7 +178,7 @@ class DriverExecutor(Executor):
 
 
 @contextmanager
-def _room(is_large: bool) -> Iterator[None]:
+def _one_large_run(is_large: bool) -> Iterator[None]:
     """Let only one large query at a time run in the driver; raise DriverBusy for a second one.
 
     Spark's scheduler limits how many tasks run at once, but it does not know of the driver's threads.

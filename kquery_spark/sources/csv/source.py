@@ -157,8 +157,8 @@ def _header_line(block: bytes, options: CsvOptions) -> tuple[str | None, bytes]:
         end = len(block) if end < 0 else end
         text = block[start:end].decode("utf-8", "replace")
         start = end + 1
-        stripped = text if options.multi_line else text.strip(_BLANKS)
-        if stripped and not (options.comment and stripped.startswith(options.comment)):
+        content = text if options.multi_line else text.strip(_BLANKS)
+        if content and not (options.comment and content.startswith(options.comment)):
             return text, block[start:]
     return None, b""
 

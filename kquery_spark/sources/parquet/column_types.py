@@ -131,7 +131,8 @@ def has_times(dtype: pa.DataType) -> bool:
 def is_in_nanoseconds(dtype: pa.DataType) -> bool:
     """True if a column or a nested part of it has times in nanoseconds; INT96 times are read as microseconds.
 
-    Arrow's type of such times of day is ``t.TIME``, but its values have at most six decimals of a second in the engine.
+    Times of day in nanoseconds have the Arrow type that the engine calls ``t.TIME``, but the engine's values of this type
+    have at most six decimals of a second.
     """
     if pa.types.is_nested(dtype):
         return any(is_in_nanoseconds(dtype.field(i).type) for i in range(dtype.num_fields))

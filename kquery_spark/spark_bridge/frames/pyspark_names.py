@@ -67,7 +67,8 @@ def spark_schema_of(schema: pa.Schema) -> StructType:
 def create_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
     """``spark.createDataFrame(table, schema)``; PySpark accepts Arrow tables since 4.0.
 
-    PySpark's method also fails if ``spark.sql.execution.arrow.maxRecordsPerBatch`` is not positive, which means no limit.
+    PySpark's method raises a ValueError if ``spark.sql.execution.arrow.maxRecordsPerBatch`` is not positive, which means no
+    limit. The rows then go to the JVM as on earlier releases.
     Raises pa.ArrowInvalid if a struct is NULL and has fields that are declared NOT NULL.
     """
     if HAS_TO_ARROW:

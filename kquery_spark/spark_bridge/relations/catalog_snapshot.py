@@ -29,6 +29,9 @@ _V2 = "RelationV2"  # a relation of Iceberg, whose scan selects the snapshot whe
 _FILES = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
 _DELTA_SETTINGS = ("spark.sql.catalog.spark_catalog", "spark.sql.extensions")
 _STALE_SECONDS = 5.0  # after this time, another application is assumed to have changed a table
+_STALE_VALUE_SECONDS = (
+    0.1  # after this time, the values of current_timestamp() are too old for an action that starts
+)
 
 
 @dataclass(frozen=True)
@@ -56,10 +59,12 @@ def spark_plan(frame: DataFrame, bridge: Bridge, *, delta_prepares: bool = False
     leaves = _leaves(analyzed, bridge.jvm)
     current_values = has_current_values(bridge.jvm, analyzed)
     if not _reads_tables(leaves, bridge):
-        unchanged_tables = CatalogSnapshot(bridge, False, True) if current_values else None
-        return SparkPlan(bridge.optimized(frame), unchanged_tables)
+        if not current_values:
+            return SparkPlan(bridge.optimized(frame), None)
+        snapshot = CatalogSnapshot(bridge, reads_tables=False, has_current_values=True)
+        return SparkPlan(bridge.optimized(frame), snapshot)
     delta_snapshots = None if delta_prepares else _delta_snapshots(leaves, bridge)
-    snapshot = CatalogSnapshot(bridge, True, current_values)
+    snapshot = CatalogSnapshot(bridge, reads_tables=True, has_current_values=current_values)
     copy = unplanned_copy(frame, bridge)
     if delta_snapshots is None:
         return SparkPlan(bridge.optimized(copy), snapshot)
@@ -142,19 +147,18 @@ def _has_delta(bridge: Bridge) -> bool:
 
 
 class CatalogSnapshot:
-    """The time at which planning began, to find out whether another query may have changed a table since then.
+    """The time at which planning began, to find out whether tables or current values may have changed since then.
 
-    reads_tables: whether the query reads tables. has_current_values: whether it has values of ``current_timestamp()`` and
-    similar functions, which can change, too.
-    Create it before files are listed. If a statement is running at that time, it may commit at any later time, so the
-    snapshot is stale from the beginning.
+    reads_tables: whether the query reads tables. has_current_values: whether it calls ``current_timestamp()`` or a similar
+    function. Create the snapshot before files are listed. If the query reads tables and a statement is running at that time,
+    the statement may commit at any later time, so the snapshot is stale from the beginning.
     """
 
     def __init__(self, bridge: Bridge, reads_tables: bool, has_current_values: bool) -> None:
         self.reads_tables = reads_tables
         self.has_current_values = has_current_values
         self._bridge = bridge
-        self._time = time.monotonic()
+        self._time = self._planned_at = time.monotonic()
         self._frames = bridge.frames_made
         self._query = self._number()
         self._stale = reads_tables and _runs_statements(bridge)
@@ -173,15 +177,18 @@ class CatalogSnapshot:
         Delta runs queries of its own for planning, which cannot be distinguished from others. In that case the versions of
         the tables are compared.
         """
+        self._planned_at = time.monotonic()
         last, self._query = self._query, self._number()
         own_queries = self._bridge.frames_made - self._frames
         ran_others = self._query != last + own_queries + 1
         self._stale = self._stale or (ran_others and not _reads_newest_versions(optimized, self._bridge))
 
     def is_stale(self) -> bool:
-        """True if table metadata must be read again; stays true from then on."""
+        """True if the query must be planned again; stays true from then on."""
         last, self._query = self._query, self._number()
-        old = time.monotonic() - self._time > _STALE_SECONDS
+        now = time.monotonic()
+        old = now - self._time > _STALE_SECONDS
+        old = old or (self.has_current_values and now - self._planned_at > _STALE_VALUE_SECONDS)
         self._stale = self._stale or old or self._query != last + 1
         return self._stale
 

@@ -142,6 +142,7 @@ def test_rows_without_a_match_can_raise_below_a_join(spark, tmp_path, hint):
     [
         "CAST(code AS INT) > 5 AND name > 'A'",
         "name IS NOT NULL AND 10 DIV n > 1",
+        "10 DIV length(name) IS NOT NULL AND CAST(code AS INT) > 1",
         "name IS NOT NULL AND 10 DIV n > 1 AND length(name) = 1",
         "10 DIV n > (SELECT min(n) FROM found_codes) AND id <> 20",
         "10 DIV n > (SELECT min(n) FROM found_codes) AND name = 'a'",

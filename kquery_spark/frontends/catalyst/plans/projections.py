@@ -20,6 +20,7 @@ from kquery_spark.types import names as t
 
 # Filters that Spark adds on its own account: they drop rows that a join above drops in any case.
 REDUNDANT_FILTERS = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
+_MAX_LATE_TERMS = 100  # each one nests the condition deeper
 _REPARTITIONS = ("Repartition", "RepartitionByExpression", "RebalancePartitions")
 
 
@@ -69,7 +70,7 @@ def _check_merge(plan: LogicalPlan, exprs: Sequence[Expr]) -> None:
         evaluated = {raising[name] for name in columns_of(expr) & raising.keys()}
         if evaluated and not evaluated.issubset(always_evaluated(substitute(expr, plan.definitions))):
             raise Unsupported(
-                "repartitioning between an error and a condition that avoids it is not supported"
+                "a condition over a column that can raise and is computed before a repartitioning is not supported"
             )
 
 
@@ -88,7 +89,7 @@ def compute(plan: LogicalPlan, items: list[tuple[int, str, Expr]], context: Cont
 
 @PLANS.handles("Filter", family="projections")
 def filter_(node: CatalystNode, context: Context) -> PlanScope:
-    """Import Filter. Terms without a subquery come first, unless other rows than in Spark would then raise errors."""
+    """Import Filter. Terms without a subquery come first, unless the filter would then raise for other rows than Spark's."""
     child = context.subtree(node.children[0])
     subqueries = ScalarSubqueries(context)
     translate = context.translator(child.columns, subqueries)
@@ -101,6 +102,9 @@ def filter_(node: CatalystNode, context: Context) -> PlanScope:
         terms.append(translate(term))
         if subqueries.uses > before:
             with_subquery.add(terms[-1])
+    # Late terms are evaluated above the joins with the subqueries. The first one has a subquery. After it, a term that can
+    # raise is late, too, because Spark evaluates it for fewer rows. After a late term that can raise, all terms are late:
+    # before it, they would drop rows for which Spark raises.
     late: list[Expr] = []
     for expr in evaluation_order(terms):
         if expr in with_subquery or (late and (can_raise(expr) or any(map(can_raise, late)))):
@@ -108,15 +112,20 @@ def filter_(node: CatalystNode, context: Context) -> PlanScope:
     early = [expr for expr in terms if expr not in late]
     _check_directories(child.plan, early)
     plan = with_filter(child.plan, early)
+    if len(late) > _MAX_LATE_TERMS:
+        raise Unsupported(
+            f"filters with more than {_MAX_LATE_TERMS} terms after a subquery are not supported"
+        )
     if late:
         plan = with_filter(subqueries.attach(plan), _as_steps(late))
     return child.filtered(plan)
 
 
 def _as_steps(terms: Sequence[Expr]) -> list[Expr]:
-    """Return the terms with those from the first one that can raise on as one term, which the optimizer cannot take apart.
+    """Combine the terms from the first one that can raise into one term, which the optimizer cannot split.
 
-    Otherwise, it would push the terms that cannot raise below the subqueries' joins, and the others would see fewer rows.
+    For example, ``a``, ``1 / b > 0``, and ``c`` become ``a`` and ``CASE WHEN 1 / b > 0 THEN c ELSE FALSE END``. Otherwise,
+    the optimizer would push ``c`` below the subqueries' joins, and ``1 / b`` would see fewer rows than in Spark.
     """
     first = next((i for i, term in enumerate(terms) if can_raise(term)), len(terms) - 1)
     step = terms[-1]
