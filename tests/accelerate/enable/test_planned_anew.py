@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import shutil
 import time
 
@@ -80,6 +81,15 @@ def test_what_is_made_from_an_accelerated_frame_has_the_time_of_its_own_action(s
     finally:
         spark.catalog.dropTempView("planned_anew")
     assert "because the current time" in str(kq.explain(fast))
+
+
+def test_the_time_is_that_of_the_first_action_not_of_planning(spark, counts):
+    fast = counts.withColumn("now", F.current_timestamp()).transform(kquery_plan, when="always")
+    time.sleep(0.5)  # without any other query meanwhile
+    before = datetime.datetime.now()
+    first = _times(fast)
+    assert min(first) >= before
+    assert _times(fast) == first  # as in Spark, which reuses the plan
 
 
 def test_a_query_over_files_with_the_current_time_verifies(counts):
