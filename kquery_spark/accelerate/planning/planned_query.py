@@ -24,7 +24,7 @@ class PlannedQuery:
 
     plan, root: Spark's optimized plan, as a JVM object and as a tree; None if it could not be read.
     reasons: class name and reason of each declined node, without duplicates. declined: the same with the nodes themselves.
-    snapshot: detects that the plan is no longer current, because catalog tables or current values have changed; None if
+    snapshot: detects that the plan is out of date, because catalog tables or current values have changed; None if
     the query has neither.
     worker_problem: why Spark's Python workers cannot run the engine; the query then has no parts.
     """

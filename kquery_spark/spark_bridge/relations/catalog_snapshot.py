@@ -38,7 +38,7 @@ _STALE_VALUE_SECONDS = (
 class SparkPlan:
     """Spark's optimized plan of a query.
 
-    snapshot: detects that the plan is no longer current; None if it reads no catalog tables and has no current values, so
+    snapshot: detects that the plan is out of date; None if it reads no catalog tables and has no current values, so
     that it stays current. delta_snapshots: the snapshots of Delta tables whose scans Delta has not prepared, so the engine
     must run the whole query; None without any.
     """

@@ -1,15 +1,6 @@
 -- Sums of parts of a group that exceed 38 digits or 64 bits, while the sum of the group does not; and orders of rows that parts do not have.
 -- Config: spark.sql.ansi.enabled=true,false
-
-statement files=1
-CREATE TEMP VIEW t AS
-SELECT * FROM VALUES
-  (1, 'a', CAST('6e37' AS DECIMAL(38, 0)), 9223372036854775807L, -0.0D, 1),
-  (2, 'a', CAST('-6e37' AS DECIMAL(38, 0)), -9223372036854775807L, 0.0D, 3),
-  (1, 'a', CAST('6e37' AS DECIMAL(38, 0)), 5L, -1.0D, 2),
-  (2, 'b', CAST('-6e37' AS DECIMAL(38, 0)), -7L, 0.0D, 4),
-  (3, 'b', CAST('1' AS DECIMAL(38, 0)), 1L, -0.0D, 5)
-AS v(k, g, d, l, f, x)
+-- Tables: overflowing_parts
 
 statement files=2
 CREATE TEMP VIEW edges AS
