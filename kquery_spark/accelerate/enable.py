@@ -118,13 +118,13 @@ class _Action:
     """How an enabled session runs an action of PySpark's DataFrame.
 
     run: calls the action of an EngineFrame, which runs it through ``Execution`` and ``Actions`` like any accelerated frame.
-    narrowed: returns the query to plan, given the action's arguments. ``take`` is planned with its limit and ``count`` with
-    its aggregate, as in PySpark, so that the engine does not compute rows and columns that the action does not return.
+    query_to_plan: returns the query to plan, given the action's arguments. ``take`` is planned with its limit and ``count``
+    with its aggregate, as in PySpark, so that the engine does not compute rows and columns that the action does not return.
     For a write, it returns a copy that Spark has not planned yet (see ``_unplanned``).
     """
 
     run: Callable[..., Any]
-    narrowed: Callable[..., DataFrame] = lambda frame, *_, **__: frame
+    query_to_plan: Callable[..., DataFrame] = lambda frame, *_, **__: frame
 
     def __call__(self, frame: DataFrame, options: _Options, *args: Any, **kwargs: Any) -> Any:
         """Return the result of the action, or NotImplemented for a query that falls back to Spark."""
@@ -132,7 +132,7 @@ class _Action:
             return NotImplemented
         from kquery_spark.accelerate.api import kquery_plan
 
-        query = self.narrowed(frame, *args, **kwargs)
+        query = self.query_to_plan(frame, *args, **kwargs)
         fast = kquery_plan(query, fallback=options.fallback, when=options.when)
         return self.run(fast, *args, **kwargs) if isinstance(fast, LazyDataFrame) else NotImplemented
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -254,21 +255,23 @@ def test_kernels_let_other_threads_run(loops, name):
     assert getattr(kernels, name).targetoptions["nogil"]
 
 
-def test_a_compilation_removes_loops_that_were_not_used_for_a_month(tmp_path: Path):
-    month = 31 * 86_400
-    unused, used, new, other = (tmp_path / name for name in ("0" * 16, "1" * 16, "a" * 16, "other"))
-    for directory in (unused, used, new, other):
-        (directory / "loops").mkdir(parents=True)
-        (directory / "loops" / "parquet.nbi").write_text("machine code")
-        for path in (directory / "ready", directory / "started"):
-            path.touch()
-    for directory in (unused, used, other):
-        for path in (*directory.iterdir(), directory):
-            os.utime(path, (time.time() - month,) * 2)
-    (used / "ready").touch()  # as a process does when it loads the loops
-    compiled._remove_unused(new)
-    assert sorted(tmp_path.iterdir()) == sorted((used, new, other))
-    assert (used / "loops" / "parquet.nbi").exists()
+def test_a_compilation_removes_loops_that_were_not_used_for_a_month(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(compiled, "_cache_directory", lambda module: tmp_path / module.rpartition(".")[2])
+    monkeypatch.setattr(CompiledLoops, "_import_package", lambda self, _: ModuleType(self.package))
+    unused, used, new, other = "0" * 16, "1" * 16, "a" * 16, "other"
+    for name in (unused, used, new, other):
+        (tmp_path / name / "loops").mkdir(parents=True)
+    month_ago = time.time() - 31 * 86_400
+    for name in (unused, used, other):
+        (tmp_path / name / "ready").touch()
+        for path in (*(tmp_path / name).iterdir(), tmp_path / name):
+            os.utime(path, (month_ago, month_ago))
+    CompiledLoops(used).load()
+    assert CompiledLoops(new).compile_now() is not None
+    assert {path.name for path in tmp_path.iterdir()} == {new, used, other}
+    assert (tmp_path / used / "loops").exists()
 
 
 def test_the_name_of_the_cache_depends_on_every_source_that_is_compiled():

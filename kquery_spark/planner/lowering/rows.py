@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,8 +9,8 @@ import pyarrow as pa
 
 from kquery_spark.expr import Column, Expr, walk
 from kquery_spark.expr.properties import conjunction, conjuncts
-from kquery_spark.logical import Expand, Filter, Generate, Limit, LogicalPlan, Projection, Scan, SingleRow
-from kquery_spark.logical.conditions import evaluation_order
+from kquery_spark.logical import Expand, Filter, Generate, Projection, SingleRow
+from kquery_spark.logical.filter_order import ordered_terms
 from kquery_spark.physical.joins.probe import ONE_SIDED
 from kquery_spark.physical.operators import (
     ExpandExec,
@@ -24,7 +23,6 @@ from kquery_spark.physical.operators import (
 from kquery_spark.physical.operators.base import PhysicalPlan
 from kquery_spark.planner.distribution import DistributedPlan, single_or_split
 from kquery_spark.planner.lowering.registry import lowers
-from kquery_spark.sources.memory import MemorySource
 
 if TYPE_CHECKING:
     from kquery_spark.planner.planner import Planner
@@ -37,18 +35,6 @@ def lower_filter(planner: Planner, plan: Filter) -> DistributedPlan:
     condition = conjunction(ordered_terms(plan, conjuncts(plan.condition)))
     assert condition is not None  # a condition has at least one term
     return child.with_plan(FilterExec(child.plan, condition))
-
-
-def ordered_terms(plan: LogicalPlan, terms: Sequence[Expr]) -> list[Expr]:
-    """Return the terms of a Filter or a Scan in the order of evaluation.
-
-    Spark evaluates filters over literal rows (VALUES) while it plans, in the order of the query.
-    """
-    while isinstance(plan, Projection | Filter | Limit):
-        plan = plan.child
-    if isinstance(plan, Scan) and isinstance(plan.source, MemorySource):
-        return list(terms)
-    return evaluation_order(terms)
 
 
 @lowers(Projection)

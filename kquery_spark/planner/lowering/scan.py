@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kquery_spark.logical import Input, Scan
+from kquery_spark.logical.filter_order import ordered_terms
 from kquery_spark.logical.pruning import needed_filters, sized_splits
 from kquery_spark.physical.operators import ReadExec, ScanExec
 from kquery_spark.planner.distribution import DistributedPlan, Distribution
 from kquery_spark.planner.lowering.registry import lowers
-from kquery_spark.planner.lowering.rows import ordered_terms
 
 if TYPE_CHECKING:
     from kquery_spark.planner.planner import Planner

@@ -41,6 +41,7 @@ __all__ = [
 
 HAS_TO_ARROW = hasattr(DataFrame, "toArrow")
 """True if this PySpark's DataFrame has ``toArrow``; the engine's own DataFrame always has it."""
+_MAX_RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _SCHEMA_TAKES_ZONE = "timezone" in inspect.signature(_to_arrow_schema).parameters
 
 
@@ -67,17 +68,13 @@ def spark_schema_of(schema: pa.Schema) -> StructType:
 def create_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
     """``spark.createDataFrame(table, schema)``; PySpark accepts Arrow tables since 4.0.
 
-    PySpark's method raises a ValueError if ``spark.sql.execution.arrow.maxRecordsPerBatch`` is not positive, which means no
-    limit. The rows then go to the JVM as on earlier releases.
+    PySpark's method fails if ``spark.sql.execution.arrow.maxRecordsPerBatch`` is not positive, which means no limit. The
+    rows then go to the JVM as on earlier releases.
+
     Raises pa.ArrowInvalid if a struct is NULL and has fields that are declared NOT NULL.
     """
-    if HAS_TO_ARROW:
-        try:
-            return spark.createDataFrame(table, schema)
-        except pa.ArrowInvalid:
-            raise
-        except ValueError:
-            pass
+    if HAS_TO_ARROW and int(spark.conf.get(_MAX_RECORDS, "1") or 1) > 0:
+        return spark.createDataFrame(table, schema)
     context: Any = spark.sparkContext
     utils = context._jvm.org.apache.spark.sql.api.python.PythonSQLUtils
     batches = context._serialize_to_jvm(

@@ -29,9 +29,7 @@ _V2 = "RelationV2"  # a relation of Iceberg, whose scan selects the snapshot whe
 _FILES = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
 _DELTA_SETTINGS = ("spark.sql.catalog.spark_catalog", "spark.sql.extensions")
 _STALE_SECONDS = 5.0  # after this time, another application is assumed to have changed a table
-_STALE_VALUE_SECONDS = (
-    0.1  # after this time, the values of current_timestamp() are too old for an action that starts
-)
+_STALE_VALUE_SECONDS = 0.1  # after this time, current_timestamp() must be evaluated again for an action
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,20 @@ import pytest
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 
-USES = {
+ACTIONS = {
     "collect": lambda frame: frame.collect(),
     "toPandas": lambda frame: frame.toPandas(),
     "toArrow": lambda frame: frame.toArrow() if hasattr(frame, "toArrow") else None,
     "toLocalIterator": lambda frame: list(frame.toLocalIterator()),
     "foreach": lambda frame: frame.foreach(id),
     "write": lambda frame: frame.write,
+}
+FUNCTIONS = {
     "kquery_plan": lambda frame: frame.transform(kquery_plan, when="always").collect(),
     "explain": kq.explain,
     "verify": kq.verify,
 }
+INSERT = "INSERT INTO command_target SELECT * FROM command_source"
 
 
 @pytest.fixture
@@ -34,16 +37,19 @@ def target(spark, tmp_path):
         spark.sql(f"DROP TABLE {name}")
 
 
-@pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("enabled", [True, False], ids=["enabled", "plain"])
-def test_an_insert_runs_once(spark, target, use, enabled):
-    if enabled:
-        kq.enable(spark, when="always")
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_action_does_not_repeat_an_insert(spark, target, action):
+    kq.enable(spark, when="always")
     try:
-        inserted = spark.sql(f"INSERT INTO {target} SELECT * FROM command_source")
-        USES[use](inserted)
+        ACTIONS[action](spark.sql(INSERT))
     finally:
         kq.disable(spark)
+    assert sorted(row.id for row in spark.table(target).collect()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_planning_does_not_repeat_an_insert(spark, target, function):
+    FUNCTIONS[function](spark.sql(INSERT))
     assert sorted(row.id for row in spark.table(target).collect()) == [0, 1, 2]
 
 

@@ -132,7 +132,9 @@ def test_rows_without_a_match_can_raise_below_a_join(spark, tmp_path, hint):
     ):
         sql = f"""SELECT /*+ {hint} */ f.k, quotient FROM found_few f
                   JOIN (SELECT k, 10 DIV n AS quotient FROM found_divisors) q ON f.k = q.k"""
-        for frame in (spark.sql(sql), spark.sql(sql).transform(kq.kquery_plan, when="always")):
+        query = spark.sql(sql)
+        assert kq.explain(query).coverage == 1
+        for frame in (query, query.transform(kq.kquery_plan, when="always")):
             with pytest.raises(ArithmeticException, match="DIVIDE_BY_ZERO"):
                 frame.collect()
 
@@ -155,6 +157,7 @@ def test_conditions_see_the_rows_that_they_see_in_spark(spark, tmp_path, conditi
               FROM RANGE(300)"""
     with view_of_files(spark, "found_codes", rows, tmp_path):
         query = spark.sql(f"SELECT name, count(*) AS c FROM found_codes WHERE {condition} GROUP BY name")
+        assert kq.explain(query).coverage == 1
         for frame in (query, query.transform(kq.kquery_plan, when="always")):
             with pytest.raises((ArithmeticException, NumberFormatException)):
                 frame.collect()
@@ -183,6 +186,7 @@ def test_what_is_computed_before_a_repartitioning_can_raise(spark, tmp_path, nam
 
         assert check(sums("n + 1", "q * 2")).coverage == 1
         query = sums("10 DIV n", "CASE WHEN id < 40 THEN q ELSE 0 END")
+        assert "computed before a repartitioning is not supported" in str(kq.explain(query))
         for frame in (query, query.transform(kq.kquery_plan, when="always")):
             with pytest.raises(ArithmeticException, match="DIVIDE_BY_ZERO"):
                 frame.collect()

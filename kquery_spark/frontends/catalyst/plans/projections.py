@@ -12,8 +12,8 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import LogicalPlan, Projection, Scan
-from kquery_spark.logical.conditions import evaluation_order
 from kquery_spark.logical.filter import with_filter
+from kquery_spark.logical.filter_order import evaluation_order
 from kquery_spark.logical.partition_conditions import check_partition_conditions
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t

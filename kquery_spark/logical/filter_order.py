@@ -1,0 +1,66 @@
+"""The order in which the terms of a filter are evaluated, which decides for which rows they can raise an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kquery_spark.expr import Call, Cast, Column, Expr, Literal, columns_of
+from kquery_spark.expr.properties import can_raise
+from kquery_spark.functions.nullability import Nullability
+from kquery_spark.functions.sql_form import Logic
+from kquery_spark.logical.filter import Filter
+from kquery_spark.logical.limit import Limit
+from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.projection import Projection
+from kquery_spark.logical.scan import Scan
+from kquery_spark.sources.memory import MemorySource
+
+
+def ordered_terms(plan: LogicalPlan, terms: Sequence[Expr]) -> list[Expr]:
+    """Return the terms of a Filter or a Scan in the order of evaluation.
+
+    Spark evaluates filters over literal rows (VALUES) while it plans, in the order of the query.
+    """
+    while isinstance(plan, Projection | Filter | Limit):
+        plan = plan.child
+    if isinstance(plan, Scan) and isinstance(plan.source, MemorySource):
+        return list(terms)
+    return evaluation_order(terms)
+
+
+def evaluation_order(terms: Sequence[Expr]) -> list[Expr]:
+    """Return the terms of a filter in the order in which Spark evaluates them, so that the same rows raise errors.
+
+    Spark's FilterExec does not evaluate IS NOT NULL in the order of the query: it tests a column right before the first
+    other term that reads it, and the remaining columns last. ``a IS NOT NULL AND 1 / b > 0 AND a > 5`` raises for a row
+    with b = 0 even if a is NULL. This is the order of Spark's generated code; its interpreter raises for fewer rows.
+    """
+    if not any(map(can_raise, terms)):
+        return list(terms)
+    tests = {term: columns_of(term) for term in terms if _is_deferred(term)}
+    ordered: list[Expr] = []
+    for term in terms:
+        if term not in tests:
+            read = columns_of(term)
+            # Only a test of a plain column comes early. Other tests, such as ``a + b IS NOT NULL``, come last.
+            first = [test for test in tests if _tests_column(test) and tests[test] <= read]
+            ordered += [*(test for test in first if test not in ordered), term]
+    return [*ordered, *(test for test in tests if test not in ordered)]
+
+
+def _is_deferred(term: Expr) -> bool:
+    """True for an IS NOT NULL that Spark moves from its place in the query."""
+    if not (isinstance(term, Call) and term.logic is Logic.IS_NOT_NULL):
+        return False
+    return not can_raise(term) or _is_null_intolerant(term.children[0])
+
+
+def _is_null_intolerant(expr: Expr) -> bool:
+    """True if the value is NULL whenever a column that it reads is NULL (Spark's NullIntolerant)."""
+    if isinstance(expr, Call) and expr.entry.nullable is not Nullability.ANY_ARGUMENT:
+        return False
+    return isinstance(expr, Call | Cast | Column | Literal) and all(map(_is_null_intolerant, expr.children))
+
+
+def _tests_column(test: Expr) -> bool:
+    return isinstance(test.children[0], Column)
