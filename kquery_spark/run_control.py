@@ -158,6 +158,6 @@ def bounding_control() -> RunControl | None:
 
 
 def needs_small_batches() -> bool:
-    """True if operators should make small batches: the run has a low limit of bytes, or shares its memory with others."""
+    """True if the operators of this run should make small batches (see ``RunControl``)."""
     control = _CURRENT.get()
     return control is not None and control.small_batches

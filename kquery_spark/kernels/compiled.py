@@ -227,9 +227,8 @@ def _remove_unused(used: Path) -> None:
     for directory in used.parent.glob(_DIRECTORY_PATTERN):
         with contextlib.suppress(OSError):
             if not any(_is_younger(path, _UNUSED_SECONDS) for path in (directory, *directory.iterdir())):
-                (directory / _READY).unlink(
-                    missing_ok=True
-                )  # first, so that no process loads a part of the loops
+                # First, so that no process loads only a part of the loops.
+                (directory / _READY).unlink(missing_ok=True)
                 shutil.rmtree(directory)
 
 

@@ -17,9 +17,10 @@ from kquery_spark.sources.memory import MemorySource
 
 
 def ordered_terms(plan: LogicalPlan, terms: Sequence[Expr]) -> list[Expr]:
-    """Return the terms of a Filter or a Scan in the order of evaluation.
+    """Return the terms of a Filter or a Scan in the order in which Spark evaluates them.
 
-    Spark evaluates filters over literal rows (VALUES) while it plans, in the order of the query.
+    This is ``evaluation_order``, except over literal rows (VALUES): Spark filters these while it plans, in the order of the
+    query.
     """
     while isinstance(plan, Projection | Filter | Limit):
         plan = plan.child

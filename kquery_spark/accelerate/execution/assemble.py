@@ -34,7 +34,7 @@ def assemble(
 
     rescue: if the engine fails, run the action again on Spark, unless it must not run twice. metrics: collects the metrics
     of operators. driver_only: only actions that collect rows use the engine (see ``Decision``). renew: plans the query again
-    if its tables may have changed.
+    if its tables or current values may have changed.
 
     Two DataFrames are built lazily. The one with ``shared_sort=True`` is for actions and writes, which preserve the order of
     the tasks, so several tasks may share the last sort. The other one is for further Spark operations. These may

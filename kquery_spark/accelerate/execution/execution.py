@@ -43,8 +43,8 @@ class PlacedQuery:
 
     parts: the parts that the engine runs. spark: collects the rows of Spark tasks. in_order: returns the lazy DataFrame of
     these tasks, which may share the last sort, so the consumer must preserve their order. any_order: builds the DataFrame
-    for consumers that may not preserve it. driver: runs the last stage in the driver; None if the stage may be too much
-    work. driver_only: only actions that collect the rows use the engine, so Spark computes the rows of writes.
+    for consumers that may not preserve it. driver: runs the query or its last stage in the driver; None if that may be too
+    much work. driver_only: only actions that collect the rows use the engine, so Spark computes the rows of writes.
     """
 
     planned: PlannedQuery
@@ -57,7 +57,7 @@ class PlacedQuery:
 
 
 class Execution(FrameRows):
-    """Runs the actions of an accelerated query, and plans it again if its tables may have changed.
+    """Runs the actions of an accelerated query, and plans it again if its tables or current values may have changed.
 
     original: the DataFrame that was accelerated, which runs on Spark alone. cached: True if Spark caches the rows, which
     actions then read. rescue: True if Spark may run a failed action again. renew: plans the query again, and returns a
@@ -72,7 +72,7 @@ class Execution(FrameRows):
         self.rescue = rescue
         self.cached = False
         self._exceeds_driver = False
-        self._found_driver_busy = False  # in the last action that tried it
+        self._found_driver_busy = False  # whether it was busy when an action last tried to run there
         self._renew = renew
         self._base_frame: DataFrame | None = None
         self._reused_placement: PlacedQuery | None = None

@@ -29,7 +29,7 @@ from kquery_spark.runtime.spark.probe import worker_problem, workers_have_hdfs_c
 from kquery_spark.spark_bridge.relations.catalog_snapshot import CatalogSnapshot, SparkPlan
 
 Renew = Callable[[], PlacedQuery | DataFrame]
-"""Plans a query again because its tables may have changed; returns a DataFrame if Spark runs the query."""
+"""Plans a query again because tables or current values may have changed; returns a DataFrame if Spark runs the query."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _find_parts(optimized: OptimizedFrame) -> PlannedQuery:
 
 
 def _end_planning(plan: SparkPlan) -> CatalogSnapshot | None:
-    """Finish the catalog snapshot: tables that change from now on are detected when an action runs."""
+    """Finish the catalog snapshot: changes from now on are detected when an action runs."""
     if plan.snapshot is not None:
         plan.snapshot.end_planning(plan.optimized)
     return plan.snapshot

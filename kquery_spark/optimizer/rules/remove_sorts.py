@@ -23,7 +23,7 @@ def _visit(plan: LogicalPlan, order_matters: bool, seen_by_spark: bool) -> Logic
     order_matters: whether the order of the plan's rows can change the result of the query. seen_by_spark: whether only
     projections and filters are between the plan and an aggregate, a join or a sort.
     """
-    if isinstance(plan, Sort) and not order_matters and (seen_by_spark or _has_pure_keys(plan)):
+    if isinstance(plan, Sort) and not order_matters and (seen_by_spark or _cannot_raise(plan)):
         return _visit(plan.child, order_matters=False, seen_by_spark=seen_by_spark)
     order_below = plan.is_order_sensitive(order_matters)
     seen = isinstance(plan, Aggregate | Join | Sort) or (
@@ -32,6 +32,9 @@ def _visit(plan: LogicalPlan, order_matters: bool, seen_by_spark: bool) -> Logic
     return with_new_children(plan, [_visit(child, order_below, seen) for child in plan.children])
 
 
-def _has_pure_keys(sort: Sort) -> bool:
-    """True if no key can raise, whether the sort computes it or a node below."""
-    return all(is_pure(expr) for node in walk_plan(sort) for expr in node.expressions)
+def _cannot_raise(plan: LogicalPlan) -> bool:
+    """True if neither the node nor a node below it has an expression that can raise.
+
+    A key may be a column that any node below computes. Without the sort, the column would be pruned and the error lost.
+    """
+    return all(is_pure(expr) for node in walk_plan(plan) for expr in node.expressions)

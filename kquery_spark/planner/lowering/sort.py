@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _MAX_TOP_K_ROWS = 100_000  # larger limits above a sort are lowered as a full sort and a limit
 # In multiples of small_bytes: for fewer bytes, one task has sorted them before several tasks have started.
 _SHARED_SORT_SMALL_BYTES = 2.0
-_MAX_SINGLE_SORT_BYTES = 8 << 20  # below this and driver_bytes, the driver sorts alone
+_MAX_SINGLE_SORT_BYTES = 8 << 20  # the driver sorts fewer bytes than this (and driver_bytes) by one task
 
 
 @lowers(Sort)

@@ -42,13 +42,13 @@ from kquery_spark.task_errors import task_error
 
 R = TypeVar("R")
 
-# The next three are the limits of a run that reads up to 32 MiB. For more input, they grow in proportion to it: a run
-# that reads 128 MiB may take four times the seconds, and produce four times the rows and bytes.
+# The next three are the limits of a run that reads up to 32 MiB. For more input, they grow in proportion: a run that
+# reads 128 MiB may take four times as long and produce four times as many rows and bytes.
 MAX_DRIVER_SECONDS = 3.0
 """The time after which the driver gives up and Spark's tasks run the query instead."""
 _MAX_ROWS = 20_000_000  # the rows that all operators together may produce
 _MAX_BYTES = 256 << 20  # the bytes that all operators together may produce
-_BYTES_PER_INPUT_BYTE = 8  # the bytes that they may produce for each byte of larger inputs
+_BYTES_PER_INPUT_BYTE = 8  # the bytes that they may produce per input byte, above 32 MiB of input
 _MIN_BYTES_OF_LARGE_BATCHES = 384 << 20  # a run that may produce fewer bytes has small batches
 _INPUT_BYTES_DIVISOR = 4  # input from earlier stages may take a quarter of the bytes that the run may produce
 _large_run = threading.Lock()  # held by a run that reads more than 32 MiB

@@ -1,4 +1,4 @@
-"""Detects whether tables of the catalog, of Delta and of Iceberg may have changed since a query was planned.
+"""Detects whether tables (of the catalog, Delta or Iceberg) or current values may have changed since a query was planned.
 
 Spark fixes the files of plain paths when a DataFrame is defined. The files of tables can change until its action, by INSERT,
 REFRESH, ALTER or a commit. The same applies to the values of ``current_timestamp()`` and similar functions, which Spark
@@ -29,7 +29,7 @@ _V2 = "RelationV2"  # a relation of Iceberg, whose scan selects the snapshot whe
 _FILES = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
 _DELTA_SETTINGS = ("spark.sql.catalog.spark_catalog", "spark.sql.extensions")
 _STALE_SECONDS = 5.0  # after this time, another application is assumed to have changed a table
-_STALE_VALUE_SECONDS = 0.1  # after this time, current_timestamp() must be evaluated again for an action
+_STALE_VALUE_SECONDS = 0.1  # after this time, an action needs a new value of current_timestamp()
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class CatalogSnapshot:
         self.reads_tables = reads_tables
         self.has_current_values = has_current_values
         self._bridge = bridge
-        self._time = self._planned_at = time.monotonic()
+        self._started_at = self._planned_at = time.monotonic()
         self._frames = bridge.frames_made
         self._query = self._number()
         self._stale = reads_tables and _runs_statements(bridge)
@@ -185,9 +185,9 @@ class CatalogSnapshot:
         """True if the query must be planned again; stays true from then on."""
         last, self._query = self._query, self._number()
         now = time.monotonic()
-        old = now - self._time > _STALE_SECONDS
-        old = old or (self.has_current_values and now - self._planned_at > _STALE_VALUE_SECONDS)
-        self._stale = self._stale or old or self._query != last + 1
+        are_tables_old = now - self._started_at > _STALE_SECONDS
+        are_values_old = self.has_current_values and now - self._planned_at > _STALE_VALUE_SECONDS
+        self._stale = self._stale or are_tables_old or are_values_old or self._query != last + 1
         return self._stale
 
 

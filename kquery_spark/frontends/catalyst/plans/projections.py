@@ -20,7 +20,7 @@ from kquery_spark.types import names as t
 
 # Filters that Spark adds on its own account: they drop rows that a join above drops in any case.
 REDUNDANT_FILTERS = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
-_MAX_LATE_TERMS = 100  # each one nests the condition deeper
+_MAX_LATE_TERMS = 100  # each one adds a nested CASE, and Python limits recursion
 _REPARTITIONS = ("Repartition", "RepartitionByExpression", "RebalancePartitions")
 
 
@@ -89,7 +89,7 @@ def compute(plan: LogicalPlan, items: list[tuple[int, str, Expr]], context: Cont
 
 @PLANS.handles("Filter", family="projections")
 def filter_(node: CatalystNode, context: Context) -> PlanScope:
-    """Import Filter. Terms without a subquery come first, unless the filter would then raise for other rows than Spark's."""
+    """Import Filter. Terms without a subquery come first, unless errors would be raised for other rows than in Spark."""
     child = context.subtree(node.children[0])
     subqueries = ScalarSubqueries(context)
     translate = context.translator(child.columns, subqueries)
@@ -106,9 +106,11 @@ def filter_(node: CatalystNode, context: Context) -> PlanScope:
     # raise is late, too, because Spark evaluates it for fewer rows. After a late term that can raise, all terms are late:
     # before it, they would drop rows for which Spark raises.
     late: list[Expr] = []
+    late_raises = False
     for expr in evaluation_order(terms):
-        if expr in with_subquery or (late and (can_raise(expr) or any(map(can_raise, late)))):
+        if expr in with_subquery or late_raises or (late and can_raise(expr)):
             late.append(expr)
+            late_raises = late_raises or can_raise(expr)
     early = [expr for expr in terms if expr not in late]
     _check_directories(child.plan, early)
     plan = with_filter(child.plan, early)
