@@ -37,8 +37,8 @@ class RunControl:
 
     max_rows, max_bytes: limits for the output of all operators together; None: no limit.
     within: the control of the run that this one is part of; its limits apply.
-    small_batches: True if operators should produce small batches, because many runs share the memory. By default, runs
-    with a limit of bytes have small batches.
+    small_batches: whether operators should produce small batches, because the limit of bytes is low or many runs share the
+    memory.
     negligible_bytes: the size of an allocation does not have to be computed exactly if an upper bound is below this number.
     """
 
@@ -47,10 +47,8 @@ class RunControl:
         max_rows: int | None = None,
         max_bytes: int | None = None,
         within: RunControl | None = None,
-        small_batches: bool | None = None,
+        small_batches: bool = False,
     ) -> None:
-        if small_batches is None:
-            small_batches = max_bytes is not None
         self.max_rows: int | None = max_rows if within is None else within.max_rows
         self.max_bytes: int | None = max_bytes if within is None else within.max_bytes
         self.small_batches: bool = small_batches if within is None else within.small_batches

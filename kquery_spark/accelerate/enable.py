@@ -131,10 +131,16 @@ class _Action:
         if not import_planner(options.fallback):
             return NotImplemented
         from kquery_spark.accelerate.api import kquery_plan
+        from kquery_spark.accelerate.execution.dataframe import execution_of
 
         query = self.query_to_plan(frame, *args, **kwargs)
         fast = kquery_plan(query, fallback=options.fallback, when=options.when)
-        return self.run(fast, *args, **kwargs) if isinstance(fast, LazyDataFrame) else NotImplemented
+        if not isinstance(fast, LazyDataFrame):
+            return NotImplemented
+        execution = execution_of(fast)
+        if execution is not None and self.query_to_plan is not _unplanned:
+            execution.keep_current_values()
+        return self.run(fast, *args, **kwargs)
 
 
 def _same_action(name: str) -> _Action:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kquery_spark.expr import Call, Cast, Column, Expr, Literal, columns_of
+from kquery_spark.expr import Call, Cast, Column, Expr, Literal, columns_of, walk
 from kquery_spark.expr.properties import can_raise
-from kquery_spark.functions.nullability import Nullability
 from kquery_spark.functions.sql_form import Logic
 from kquery_spark.logical.filter import Filter
 from kquery_spark.logical.limit import Limit
@@ -49,18 +48,33 @@ def evaluation_order(terms: Sequence[Expr]) -> list[Expr]:
     return [*ordered, *(test for test in tests if test not in ordered)]
 
 
+def has_known_order(term: Expr) -> bool:
+    """False for an IS NOT NULL that can raise if it is not known whether Spark defers it."""
+    return not (_tests_for_null(term) and can_raise(term)) or all(map(_is_classified, walk(term.children[0])))
+
+
 def _is_deferred(term: Expr) -> bool:
-    """True for an IS NOT NULL that Spark moves from its place in the query."""
-    if not (isinstance(term, Call) and term.logic is Logic.IS_NOT_NULL):
+    """True for an IS NOT NULL that Spark moves from its place in the query: all expressions in it are NullIntolerant.
+
+    A test that cannot raise is assumed to be moved. At worst, other terms then raise for rows that it drops in Spark.
+    """
+    if not _tests_for_null(term):
         return False
-    return not can_raise(term) or _is_null_intolerant(term.children[0])
+    nodes = walk(term.children[0])
+    return not can_raise(term) or all(
+        _is_classified(node) and not isinstance(node, Literal) for node in nodes
+    )
 
 
-def _is_null_intolerant(expr: Expr) -> bool:
-    """True if the value is NULL whenever a column that it reads is NULL (Spark's NullIntolerant)."""
-    if isinstance(expr, Call) and expr.entry.nullable is not Nullability.ANY_ARGUMENT:
-        return False
-    return isinstance(expr, Call | Cast | Column | Literal) and all(map(_is_null_intolerant, expr.children))
+def _tests_for_null(term: Expr) -> bool:
+    return isinstance(term, Call) and term.logic is Logic.IS_NOT_NULL
+
+
+def _is_classified(expr: Expr) -> bool:
+    """True for a Literal, which is not NullIntolerant in Spark, and for what certainly is; False for other functions."""
+    return (
+        expr.entry.is_strict_operator if isinstance(expr, Call) else isinstance(expr, Cast | Column | Literal)
+    )
 
 
 def _tests_column(test: Expr) -> bool:

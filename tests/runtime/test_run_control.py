@@ -75,7 +75,7 @@ def context() -> kq.ExecutionContext:
 @pytest.mark.parametrize("name", EXPLODING)
 def test_it_stops_before_the_memory_is_taken(name: str):
     frame = context().sql(EXPLODING[name])
-    control = RunControl(max_rows=20_000_000, max_bytes=128 * MEGABYTES)
+    control = RunControl(max_rows=20_000_000, max_bytes=128 * MEGABYTES, small_batches=True)
     with peak_memory() as peak, pytest.raises(LimitReached):
         control.controlled(frame.to_arrow)()
     assert peak.nbytes < 300 * MEGABYTES
@@ -93,11 +93,11 @@ def test_within_its_limits_a_run_gives_the_same():
         RunControl(max_rows=control.rows // 2).controlled(frame.to_arrow)()
 
 
-def test_a_run_with_a_limit_of_bytes_has_small_batches_by_default():
-    assert call_under(RunControl(max_bytes=1), needs_small_batches)
-    assert call_under(RunControl(small_batches=True), needs_small_batches)
-    assert not call_under(RunControl(max_bytes=1, small_batches=False), needs_small_batches)
-    assert not call_under(RunControl(), needs_small_batches)
+def test_a_run_within_another_has_small_batches_if_the_other_does():
+    for small_batches in (True, False):
+        control = RunControl(small_batches=small_batches)
+        assert call_under(control, needs_small_batches) == small_batches
+        assert call_under(RunControl(within=control), needs_small_batches) == small_batches
 
 
 def test_a_semi_join_of_one_key_makes_no_pairs():
@@ -161,7 +161,7 @@ def test_one_failing_task_stops_the_others():
 
 
 def test_a_stopped_run_holds_nothing():
-    control = RunControl(max_rows=20_000_000, max_bytes=64 * MEGABYTES)
+    control = RunControl(max_rows=20_000_000, max_bytes=64 * MEGABYTES, small_batches=True)
     frame = context().sql("SELECT a.text, b.text AS t FROM t AS a JOIN t AS b ON a.k = b.k")
     gc.collect()
     before = pa.total_allocated_bytes()

@@ -131,7 +131,7 @@ class _Assembler:
         index = [p.position for p in planned.parts].index(part.position)
         meter = self._metrics.part(index) if self._metrics is not None else None
         bridge = planned.bridge
-        output = bridge.analyzed(original).output()
+        output = bridge.command_executed(original).output()
         return to_dataframe(
             bridge,
             part.compiled.graph,

@@ -191,6 +191,11 @@ class Execution(FrameRows):
         if action in _PLAN_REUSING_ACTIONS:
             self._reused_placement = self.placement
 
+    def keep_current_values(self) -> None:
+        """Use the values of ``current_timestamp()`` from planning, however long it took: so does Spark."""
+        if self.placement.planned.snapshot is not None:
+            self.placement.planned.snapshot.keep_values()
+
     def replan_if_stale(self) -> None:
         """Plan the query again if its catalog tables or current values may have changed since planning."""
         snapshot = self.placement.planned.snapshot

@@ -49,7 +49,9 @@ MAX_DRIVER_SECONDS = 3.0
 _MAX_ROWS = 20_000_000  # the rows that all operators together may produce
 _MAX_BYTES = 256 << 20  # the bytes that all operators together may produce
 _BYTES_PER_INPUT_BYTE = 8  # the bytes that they may produce per input byte, above 32 MiB of input
-_MIN_BYTES_OF_LARGE_BATCHES = 384 << 20  # a run that may produce fewer bytes has small batches
+# A run that may produce fewer bytes has small batches. With large ones, a join collects pairs of rows in a buffer of up to
+# 96 MB, and one allocation must not exceed a quarter of the limit (see ``RunControl.reserve``).
+_MIN_BYTES_OF_LARGE_BATCHES = 384 << 20
 _INPUT_BYTES_DIVISOR = 4  # input from earlier stages may take a quarter of the bytes that the run may produce
 _large_run = threading.Lock()  # held by a run that reads more than 32 MiB
 

@@ -53,7 +53,7 @@ def spark_plan(frame: DataFrame, bridge: Bridge, *, delta_prepares: bool = False
     partitions, so the DataFrame itself would never see later changes. delta_prepares: let Delta prepare its scans in any
     case.
     """
-    analyzed = bridge.analyzed(frame)
+    analyzed = bridge.command_executed(frame)
     leaves = _leaves(analyzed, bridge.jvm)
     current_values = has_current_values(bridge.jvm, analyzed)
     if not _reads_tables(leaves, bridge):
@@ -83,7 +83,7 @@ def _delta_snapshots(leaves: Sequence[Any], bridge: Bridge) -> DeltaSnapshots | 
 
 def unplanned_copy(frame: DataFrame, bridge: Bridge) -> DataFrame:
     """A new DataFrame with the same analyzed plan, which Spark has not optimized yet."""
-    return bridge.frame(bridge.analyzed(frame))
+    return bridge.frame(bridge.command_executed(frame))
 
 
 def _reads_tables(leaves: Sequence[Any], bridge: Bridge) -> bool:
@@ -154,7 +154,7 @@ class CatalogSnapshot:
 
     def __init__(self, bridge: Bridge, reads_tables: bool, has_current_values: bool) -> None:
         self.reads_tables = reads_tables
-        self.has_current_values = has_current_values
+        self.has_current_values = self._values_change = has_current_values
         self._bridge = bridge
         self._started_at = self._planned_at = time.monotonic()
         self._frames = bridge.frames_made
@@ -181,12 +181,16 @@ class CatalogSnapshot:
         ran_others = self._query != last + own_queries + 1
         self._stale = self._stale or (ran_others and not _reads_newest_versions(optimized, self._bridge))
 
+    def keep_values(self) -> None:
+        """Do not let current values that have changed since planning make the snapshot stale."""
+        self._values_change = False
+
     def is_stale(self) -> bool:
         """True if the query must be planned again; stays true from then on."""
         last, self._query = self._query, self._number()
         now = time.monotonic()
         are_tables_old = now - self._started_at > _STALE_SECONDS
-        are_values_old = self.has_current_values and now - self._planned_at > _STALE_VALUE_SECONDS
+        are_values_old = self._values_change and now - self._planned_at > _STALE_VALUE_SECONDS
         self._stale = self._stale or are_tables_old or are_values_old or self._query != last + 1
         return self._stale
 

@@ -143,7 +143,7 @@ class Bridge:
         self._warned.add(message)
         return not known
 
-    def analyzed(self, frame: DataFrame) -> Any:
+    def command_executed(self, frame: DataFrame) -> Any:
         """Return Spark's analyzed plan of a DataFrame, with the results of commands in place of the commands.
 
         Spark executes a command (INSERT, SHOW TABLES) when its DataFrame is created. A DataFrame of a plan that still has
@@ -199,7 +199,7 @@ class Bridge:
     ) -> Any:
         frame = replacements.get(at)
         if frame is not None:
-            return self.analyzed(frame)
+            return self.command_executed(frame)
         below = [p for p in replacements if p[: len(at)] == at]
         if not below:
             return node

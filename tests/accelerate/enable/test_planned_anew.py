@@ -11,6 +11,8 @@ from pyspark.sql import functions as F
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
+from kquery_spark.spark_bridge.relations import catalog_snapshot
+from kquery_spark.spark_bridge.session.bypass import bypass
 
 PAUSE = 0.01  # longer than the resolution of Spark's clock
 
@@ -69,6 +71,16 @@ def test_a_write_does_not_fix_the_plan_of_the_frame(spark, files, counts, enable
         assert sorted(map(tuple, counts.collect())) == [(k, 10) for k in range(4)]  # from the cache
     finally:
         counts.unpersist()
+
+
+def test_an_action_has_the_time_at_which_it_was_planned(spark, counts, enabled, monkeypatch):
+    """Even if it takes long to begin: a later ``collect`` of the frame has the same time, as in Spark."""
+    monkeypatch.setattr(catalog_snapshot, "_STALE_VALUE_SECONDS", 0.0)
+    frame = counts.withColumn("now", F.current_timestamp())
+    first = _times(frame)
+    time.sleep(PAUSE)
+    with bypass():
+        assert _times(frame) == first
 
 
 def test_what_is_made_from_an_accelerated_frame_has_the_time_of_its_own_action(spark, counts):

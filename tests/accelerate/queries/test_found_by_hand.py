@@ -144,7 +144,8 @@ def test_rows_without_a_match_can_raise_below_a_join(spark, tmp_path, hint):
     [
         "CAST(code AS INT) > 5 AND name > 'A'",
         "name IS NOT NULL AND 10 DIV n > 1",
-        "10 DIV length(name) IS NOT NULL AND CAST(code AS INT) > 1",
+        "n DIV m IS NOT NULL AND CAST(code AS INT) > 1",
+        "10 DIV n IS NOT NULL AND n > 0",
         "name IS NOT NULL AND 10 DIV n > 1 AND length(name) = 1",
         "10 DIV n > (SELECT min(n) FROM found_codes) AND id <> 20",
         "10 DIV n > (SELECT min(n) FROM found_codes) AND name = 'a'",
@@ -153,16 +154,47 @@ def test_rows_without_a_match_can_raise_below_a_join(spark, tmp_path, hint):
 )
 def test_conditions_see_the_rows_that_they_see_in_spark(spark, tmp_path, condition):
     """Spark tests a column for NULL right before the first condition that reads it, whatever the query says."""
-    rows = """SELECT id, IF(id = 20, 'bad', '5') AS code, IF(id = 20, NULL, 'a') AS name, IF(id = 20, 0, 2) AS n
-              FROM RANGE(300)"""
+    rows = """SELECT id, IF(id = 20, 'bad', '5') AS code, IF(id = 20, NULL, 'a') AS name, IF(id = 20, 0, 2) AS n,
+              IF(id = 20, NULL, 1) AS m FROM RANGE(300)"""
     with view_of_files(spark, "found_codes", rows, tmp_path):
         query = spark.sql(f"SELECT name, count(*) AS c FROM found_codes WHERE {condition} GROUP BY name")
         assert kq.explain(query).coverage == 1
         for frame in (query, query.transform(kq.kquery_plan, when="always")):
             with pytest.raises((ArithmeticException, NumberFormatException)):
                 frame.collect()
-        guarded = "name = 'a' AND 10 DIV n > (SELECT min(n) FROM found_codes) AND code = '5'"
-        assert check(spark.sql(f"SELECT name, sum(id) AS s FROM found_codes WHERE {guarded} GROUP BY name"))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "name = 'a' AND 10 DIV n > (SELECT min(n) FROM found_guards) AND code = '5'",
+        "n > 0 AND 10 DIV n IS NOT NULL",
+    ],
+)
+def test_conditions_do_not_see_rows_that_they_do_not_see_in_spark(spark, tmp_path, condition):
+    rows = "SELECT id, '5' AS code, IF(id = 20, NULL, 'a') AS name, IF(id = 20, 0, 2) AS n FROM RANGE(300)"
+    with view_of_files(spark, "found_guards", rows, tmp_path):
+        assert check(
+            spark.sql(f"SELECT name, sum(id) AS s FROM found_guards WHERE {condition} GROUP BY name")
+        )
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "10 DIV length(name) IS NOT NULL AND CAST(code AS INT) > 1",
+        "concat(CAST(10 DIV n AS STRING), name) IS NOT NULL AND id <> 20",
+    ],
+)
+def test_a_test_for_null_that_spark_may_move_is_left_to_spark(spark, tmp_path, condition):
+    rows = """SELECT id, IF(id = 20, 'bad', '5') AS code, IF(id = 20, '', 'a') AS name, IF(id = 20, 0, 2) AS n
+              FROM RANGE(300)"""
+    with view_of_files(spark, "found_moved", rows, tmp_path):
+        query = spark.sql(f"SELECT name, count(*) AS c FROM found_moved WHERE {condition} GROUP BY name")
+        assert "IS NOT NULL of an expression that can raise" in str(kq.explain(query))
+        for frame in (query, query.transform(kq.kquery_plan, when="always")):
+            with pytest.raises((ArithmeticException, NumberFormatException)):
+                frame.collect()
 
 
 REPARTITIONS = {
@@ -186,7 +218,7 @@ def test_what_is_computed_before_a_repartitioning_can_raise(spark, tmp_path, nam
 
         assert check(sums("n + 1", "q * 2")).coverage == 1
         query = sums("10 DIV n", "CASE WHEN id < 40 THEN q ELSE 0 END")
-        assert "computed before a repartitioning is not supported" in str(kq.explain(query))
+        assert "an error of a column computed before a repartitioning" in str(kq.explain(query))
         for frame in (query, query.transform(kq.kquery_plan, when="always")):
             with pytest.raises(ArithmeticException, match="DIVIDE_BY_ZERO"):
                 frame.collect()

@@ -13,14 +13,14 @@ from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import LogicalPlan, Projection, Scan
 from kquery_spark.logical.filter import with_filter
-from kquery_spark.logical.filter_order import evaluation_order
+from kquery_spark.logical.filter_order import has_known_order, ordered_terms
 from kquery_spark.logical.partition_conditions import check_partition_conditions
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 # Filters that Spark adds on its own account: they drop rows that a join above drops in any case.
 REDUNDANT_FILTERS = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
-_MAX_LATE_TERMS = 100  # each one adds a nested CASE, and Python limits recursion
+_MAX_STEPS = 100  # each one adds a nested CASE, and Python limits recursion
 _REPARTITIONS = ("Repartition", "RepartitionByExpression", "RebalancePartitions")
 
 
@@ -70,7 +70,7 @@ def _check_merge(plan: LogicalPlan, exprs: Sequence[Expr]) -> None:
         evaluated = {raising[name] for name in columns_of(expr) & raising.keys()}
         if evaluated and not evaluated.issubset(always_evaluated(substitute(expr, plan.definitions))):
             raise Unsupported(
-                "a condition over a column that can raise and is computed before a repartitioning is not supported"
+                "an expression that may skip an error of a column computed before a repartitioning is not supported"
             )
 
 
@@ -102,22 +102,22 @@ def filter_(node: CatalystNode, context: Context) -> PlanScope:
         terms.append(translate(term))
         if subqueries.uses > before:
             with_subquery.add(terms[-1])
+    if len(terms) > 1 and not all(map(has_known_order, terms)):
+        raise Unsupported(
+            "IS NOT NULL of an expression that can raise, beside other conditions, is not supported"
+        )
     # Late terms are evaluated above the joins with the subqueries. The first one has a subquery. After it, a term that can
     # raise is late, too, because Spark evaluates it for fewer rows. After a late term that can raise, all terms are late:
     # before it, they would drop rows for which Spark raises.
     late: list[Expr] = []
     late_raises = False
-    for expr in evaluation_order(terms):
+    for expr in ordered_terms(child.plan, terms):
         if expr in with_subquery or late_raises or (late and can_raise(expr)):
             late.append(expr)
             late_raises = late_raises or can_raise(expr)
     early = [expr for expr in terms if expr not in late]
     _check_directories(child.plan, early)
     plan = with_filter(child.plan, early)
-    if len(late) > _MAX_LATE_TERMS:
-        raise Unsupported(
-            f"filters with more than {_MAX_LATE_TERMS} terms after a subquery are not supported"
-        )
     if late:
         plan = with_filter(subqueries.attach(plan), _as_steps(late))
     return child.filtered(plan)
@@ -130,6 +130,10 @@ def _as_steps(terms: Sequence[Expr]) -> list[Expr]:
     the optimizer would push ``c`` below the subqueries' joins, and ``1 / b`` would see fewer rows than in Spark.
     """
     first = next((i for i, term in enumerate(terms) if can_raise(term)), len(terms) - 1)
+    if len(terms) - first > _MAX_STEPS:
+        raise Unsupported(
+            f"filters with more than {_MAX_STEPS} terms after one with a subquery that can raise are not supported"
+        )
     step = terms[-1]
     for term in reversed(terms[first:-1]):
         step = Case(((term, step),), Literal(False, t.BOOL))
